@@ -7,6 +7,9 @@
 # which it wants --insecure: right where nobody else can reach the published ports. With the flags of TLS beside it the
 # API is encrypted, and --insecure stands for /metrics alone.
 # docs/operations/run.md, "Container", says more; deploy/compose.single.yaml adds Prometheus and Grafana.
+#
+# A tag may name another base tomorrow. --build-arg BASE=debian:bookworm-slim@sha256:... names one for good, and the image's
+# label org.opencontainers.image.base.name says which was used.
 ARG BASE=debian:bookworm-slim
 
 FROM ${BASE} AS build
@@ -20,7 +23,7 @@ RUN --mount=type=cache,target=/ccache \
  && cmake --build build --target phimapd phimap \
  && install -D -s -t /image build/server/phimapd build/client/cli/phimap \
  && tools/runtime_packages /image/phimapd /image/phimap >/image/packages \
- && echo libpq5 >>/image/packages
+ && printf "libpq5\nlibcurl4\n" >>/image/packages
 
 FROM ${BASE}
 # The packages of the shared libraries that the two programs load, as ldd found them, libpq, which phimapd loads when it
@@ -33,6 +36,8 @@ RUN --mount=type=bind,from=build,source=/image,target=/image \
  && useradd --uid 7450 --gid 7450 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin phimap \
  && install -d -o phimap -g phimap -m 0700 /data
 COPY --from=build /image/phimapd /image/phimap /usr/local/bin/
+ARG BASE
+LABEL org.opencontainers.image.base.name=${BASE}
 # By number, so that Kubernetes can tell that it is not root.
 USER 7450:7450
 VOLUME /data

@@ -1,6 +1,7 @@
 #include "server/api_listener.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -30,26 +31,20 @@ Transport::Options TransportOptions(const ServerOptions& options) {
   out.max_connections = options.max_connections;
   out.max_connections_per_host = options.max_connections_per_host;
   out.proxies = options.proxies;
+  out.header_proxies = options.header_proxies;
   if (options.max_connection_age_seconds > 0) {
     out.limits.max_age = absl::Seconds(options.max_connection_age_seconds);
+    if (options.max_connection_age_grace_seconds > 0) {
+      out.limits.max_age_grace = absl::Seconds(options.max_connection_age_grace_seconds);
+    }
   }
   return out;
-}
-
-// Logs when the TLS certificate expires, so that the operator notices before clients do.
-void LogTls(const ServerOptions& options, const ConnectionMetrics& metrics, const Logger& logger) {
-  const absl::StatusOr<absl::Time> expires = CheckTlsFiles(options.tls);
-  if (!expires.ok()) return;
-  metrics.certificate_not_after->Set(static_cast<double>(absl::ToUnixSeconds(*expires)));
-  logger.Log(*expires < absl::Now() ? LogLevel::kWarning : LogLevel::kInfo, "tls",
-             {{"certificate", options.tls.certificate},
-              {"expires", absl::FormatTime(absl::RFC3339_sec, *expires, absl::UTCTimeZone())},
-              {"client_certificates", options.tls.client_ca.empty() ? "not asked" : "required"}});
 }
 
 std::vector<std::string> TlsPaths(const TlsFiles& files) {
   std::vector<std::string> paths = {files.certificate, files.key};
   if (!files.client_ca.empty()) paths.push_back(files.client_ca);
+  if (!files.client_crl.empty()) paths.push_back(files.client_crl);
   return paths;
 }
 
@@ -61,7 +56,8 @@ absl::StatusOr<std::vector<Transport::Endpoint>> OpenEndpoints(const ServerOptio
   absl::string_view path = options.listen;
   address = options.listen;
   if (absl::ConsumePrefix(&path, kUnixScheme)) {
-    PHIMAP_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Unix(std::string(path)));
+    PHIMAP_ASSIGN_OR_RETURN(ListeningSocket socket,
+                            ListeningSocket::Unix(std::string(path), options.unix_mode));
     endpoints.push_back({std::move(socket)});
   } else {
     PHIMAP_ASSIGN_OR_RETURN(std::vector<ListeningSocket> sockets,
@@ -71,7 +67,8 @@ absl::StatusOr<std::vector<Transport::Endpoint>> OpenEndpoints(const ServerOptio
   }
   // A Unix socket does not need TLS, because its bytes do not leave the machine.
   if (!options.unix_listen.empty()) {
-    PHIMAP_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Unix(options.unix_listen));
+    PHIMAP_ASSIGN_OR_RETURN(ListeningSocket socket,
+                            ListeningSocket::Unix(options.unix_listen, options.unix_mode));
     endpoints.push_back({std::move(socket)});
   }
   return endpoints;
@@ -120,16 +117,40 @@ absl::Status ApiListener::OpenTls(const ServerOptions& options, const Connection
   tls_watch_ =
       std::make_unique<FileWatch>(TlsPaths(options.tls), [this, options, &metrics, &logger] {
         const absl::Status reloaded = tls_->Reload();
-        if (reloaded.ok()) return LogTls(options, metrics, logger);
+        if (reloaded.ok()) return NoteTls(options, metrics, logger);
         metrics.tls_reload_failures->Increment();
         logger.Log(LogLevel::kError, "tls_files_wrong",
-                   {{"error", std::string(reloaded.message())},
+                   {{"error", reloaded.message()},
                     {"effect", "connections still use the previous files"}});
       });
   PHIMAP_ASSIGN_OR_RETURN(tls_, TlsContext::Open(options.tls));
-  LogTls(options, metrics, logger);
+  NoteTls(options, metrics, logger);
   tls_watch_->Start();
   return absl::OkStatus();
+}
+
+// Says when the certificate and the revocation lists end, so that the operator notices before
+// clients do.
+void ApiListener::NoteTls(const ServerOptions& options, const ConnectionMetrics& metrics,
+                          const Logger& logger) {
+  const auto text = [](absl::Time time) {
+    return absl::FormatTime(absl::RFC3339_sec, time, absl::UTCTimeZone());
+  };
+  const absl::StatusOr<absl::Time> expires = CheckTlsFiles(options.tls);
+  if (!expires.ok()) return;
+  metrics.certificate_not_after->Set(static_cast<double>(absl::ToUnixSeconds(*expires)));
+  absl::Time end = absl::InfiniteFuture();
+  if (!options.tls.client_crl.empty()) {
+    end = RevocationsEnd(options.tls.client_crl).value_or(absl::InfiniteFuture());
+  }
+  const bool ends = end != absl::InfiniteFuture();
+  revocations_end_.store(ends ? static_cast<double>(absl::ToUnixSeconds(end))
+                              : std::numeric_limits<double>::infinity());
+  logger.Log(*expires < absl::Now() ? LogLevel::kWarning : LogLevel::kInfo, "tls",
+             {{"certificate", options.tls.certificate},
+              {"expires", text(*expires)},
+              {"client_certificates", options.tls.client_ca.empty() ? "not asked" : "required"},
+              {"revocations_end", ends ? text(end) : ""}});
 }
 
 void ApiListener::OnLoops(void (*task)()) {

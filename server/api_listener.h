@@ -5,8 +5,10 @@
 #ifndef PHIMAP_SERVER_API_LISTENER_H_
 #define PHIMAP_SERVER_API_LISTENER_H_
 
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -42,6 +44,11 @@ class ApiListener {
   // Returns options.api_http, likewise.
   const std::string& http_address() const { return http_address_; }
 
+  // Changes options.max_connections and options.max_connections_per_host. Open connections stay.
+  void SetMaxConnections(int max_connections, int max_connections_per_host) {
+    transport_.SetMaxConnections(max_connections, max_connections_per_host);
+  }
+
   // Closes the listeners, asks clients to open new connections elsewhere (GOAWAY), and keeps
   // serving until `lame_duck`. Then calls `lame_duck_over`, rejects new calls, and waits for the
   // calls in progress, except those whose client is silent. Ends the remaining calls at `deadline`.
@@ -50,17 +57,24 @@ class ApiListener {
                 std::chrono::steady_clock::time_point deadline,
                 const std::function<void()>& lame_duck_over);
 
+  // When the first revocation list of --tls_client_crl ends, in seconds since 1970; infinity if
+  // none does.
+  double revocations_end() const { return revocations_end_.load(); }
+
  private:
   ApiListener(const ServerOptions& options, Dispatcher& dispatcher,
               const ConnectionMetrics& metrics, const Logger& logger);
   absl::Status OpenTls(const ServerOptions& options, const ConnectionMetrics& metrics,
                        const Logger& logger);
   void OnLoops(void (*task)());
+  void NoteTls(const ServerOptions& options, const ConnectionMetrics& metrics,
+               const Logger& logger);
 
   Dispatcher& dispatcher_;
   HttpDoor http_door_;
   std::string address_;
   std::string http_address_;
+  std::atomic<double> revocations_end_{std::numeric_limits<double>::infinity()};
   std::unique_ptr<TlsContext> tls_;
   std::unique_ptr<FileWatch> tls_watch_;
   Transport transport_;

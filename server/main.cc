@@ -1,5 +1,5 @@
-// phimapd: parses the command line, opens the store, and serves until a signal. `phimapd admin`
-// looks after a store instead.
+// phimapd: reads its settings, opens the store, and serves until a signal. `phimapd admin` looks
+// after a store instead.
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -12,7 +12,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -20,15 +23,18 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "core/engine/engine.h"
 #include "core/linalg/blas.h"
 #include "google/protobuf/stubs/logging.h"
+#include "server/config_reload.h"
 #include "server/kernel_client/grpc_log.h"
+#include "server/memory_warnings.h"
 #include "server/observe/log.h"
-#include "server/observe/process_memory.h"
 #include "server/open_store.h"
 #include "server/options.h"
 #include "server/server.h"
+#include "server/start_failure.h"
 
 namespace phimap {
 
@@ -49,46 +55,47 @@ void SwitchLockDebuggingOff();
 // use. In a test, requests and answers of 4 MiB took 94 MiB although their budget was 64 MiB.
 void ReturnLargeBuffers();
 
-// Blocks SIGTERM and SIGINT in this thread and in all threads that it starts. Must be called before
-// anything else.
-void BlockStopSignals();
+// Blocks SIGTERM, SIGINT and SIGHUP in this thread and in all threads that it starts. Must be
+// called before anything else.
+void BlockSignals();
 
 // Makes a write to a pipe or socket without a reader fail instead of ending the process. Log lines
-// are then lost, and the server continues. Also ignores SIGHUP, which a terminal sends when it
-// closes, and which asks other servers to read their files again; this one sees changed files
-// itself.
-void IgnoreBrokenPipesAndHangups();
+// are then lost, and the server continues.
+void IgnoreBrokenPipes();
 
 // Waits for SIGTERM or SIGINT and returns its number. From then on, another such signal ends the
-// process at once. REQUIRES: BlockStopSignals() was called.
-int WaitForStopSignal();
+// process at once. Until then, calls `hangup` at each SIGHUP, which an operator sends, or a
+// terminal when it closes. REQUIRES: BlockSignals() was called.
+int WaitForStopSignal(const std::function<void()>& hangup);
 
 // When signal N ends a program, shells report the exit code 128 + N.
 constexpr int kSignalExitBase = 128;
 
-sigset_t StopSignals() {
+sigset_t SetOf(std::initializer_list<int> numbers) {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
+  for (const int number : numbers) sigaddset(&signals, number);
   return signals;
 }
 
-int NextStopSignal() {
-  const sigset_t signals = StopSignals();
+sigset_t AwaitedSignals() { return SetOf({SIGTERM, SIGINT, SIGHUP}); }
+
+int NextSignal() {
+  const sigset_t signals = AwaitedSignals();
   int number = 0;
   while (sigwait(&signals, &number) != 0) {
   }
   return number;
 }
 
-// Handler for stop signals. It runs in threads that do not block these signals because they were
+// Handler for awaited signals. It runs in threads that do not block them because they were
 // started before main, such as OpenBLAS's. It blocks the signals in the thread that got the signal,
 // and sends the signal to the process again, for WaitForStopSignal.
 void PassOn(int number, siginfo_t*, void* context) {
   sigset_t& blocked = static_cast<ucontext_t*>(context)->uc_sigmask;
   sigaddset(&blocked, SIGTERM);
   sigaddset(&blocked, SIGINT);
+  sigaddset(&blocked, SIGHUP);
   kill(getpid(), number);
 }
 
@@ -112,8 +119,8 @@ void ReturnLargeBuffers() {
   mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 
-void BlockStopSignals() {
-  const sigset_t signals = StopSignals();
+void BlockSignals() {
+  const sigset_t signals = AwaitedSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   struct sigaction pass_on = {};
   pass_on.sa_sigaction = PassOn;
@@ -121,112 +128,112 @@ void BlockStopSignals() {
   pass_on.sa_mask = signals;
   sigaction(SIGTERM, &pass_on, nullptr);
   sigaction(SIGINT, &pass_on, nullptr);
+  sigaction(SIGHUP, &pass_on, nullptr);
 }
 
-void IgnoreBrokenPipesAndHangups() {
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGHUP, SIG_IGN);
-}
+void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }
 
-int WaitForStopSignal() {
-  const int first = NextStopSignal();
+int WaitForStopSignal(const std::function<void()>& hangup) {
+  int first = NextSignal();
+  for (; first == SIGHUP; first = NextSignal()) hangup();
   // The next signal finds this thread anywhere in the shutdown, so its handler does nothing but end
   // the process.
   struct sigaction end_now = {};
   end_now.sa_handler = [](int number) { _exit(kSignalExitBase + number); };
   sigaction(SIGTERM, &end_now, nullptr);
   sigaction(SIGINT, &end_now, nullptr);
-  const sigset_t signals = StopSignals();
+  const sigset_t signals = SetOf({SIGTERM, SIGINT});
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   return first;
 }
 
-int Refuse(const char* what, const absl::Status& status) {
-  std::fprintf(stderr, "phimapd: %s: %s\n", what, std::string(status.message()).c_str());
-  return static_cast<int>(ServerExitCode::kFailed);
-}
-
-void LogStart(const Logger& logger, const ServerOptions& options, int64_t file_limit) {
+void LogStart(const Logger& logger, const Configuration& configuration, int64_t file_limit) {
+  const ServerOptions& options = configuration.options;
   logger.Log(LogLevel::kInfo, "starting",
-             {{"blas_core", BlasCoreName()},
+             {{"config", configuration.file},
+              {"blas_core", BlasCoreName()},
               {"engine_target", EngineTargetName()},
-              {"file_limit", absl::StrCat(file_limit)},
-              {"cgroup_memory_bytes", options.cgroup_memory_bytes.has_value()
-                                          ? absl::StrCat(*options.cgroup_memory_bytes)
-                                          : "none"},
-              {"max_live_bytes", absl::StrCat(options.max_live_bytes)},
-              {"memory_bytes", absl::StrCat(options.memory_bytes)},
-              {"build_memory_bytes", absl::StrCat(options.build_memory_bytes)},
-              {"max_connections", absl::StrCat(options.max_connections)}});
+              {"file_limit", file_limit},
+              {"cgroup_memory_bytes", options.cgroup_memory_bytes},
+              {"max_live_bytes", options.max_live_bytes},
+              {"memory_bytes", options.memory_bytes},
+              {"build_memory_bytes", options.build_memory_bytes},
+              {"max_connections", options.max_connections}});
 }
 
-// Warns if the server could take more memory than its cgroup allows, which would kill it.
-void WarnOfMemoryBeyondCgroup(const Logger& logger, const ServerOptions& options) {
-  const int64_t worst = WorstCaseBytes(MemoryLimitsOf(options));
-  if (!options.cgroup_memory_bytes.has_value() || worst <= *options.cgroup_memory_bytes) return;
-  logger.Log(LogLevel::kWarning, "memory_beyond_cgroup",
-             {{"worst_case_bytes", absl::StrCat(worst)},
-              {"cgroup_memory_bytes", absl::StrCat(*options.cgroup_memory_bytes)},
-              {"help",
-               "the flags allow more memory than the container has, so it may be killed; lower "
-               "--max_live_bytes, --memory_bytes, --build_memory_bytes or --max_connections, or "
-               "leave them out, or raise the container's limit"}});
-}
-
-// Warns if the memory is too small for the largest message, whose bytes, parsed form and answer
-// take three times its size. Messages of that size are then admitted one at a time, even beyond the
-// limit. So every call is eventually answered, but the memory may exceed the limit.
-void WarnOfSmallMemory(const Logger& logger, const ServerOptions& options) {
-  if (options.memory_bytes / 3 >= options.max_message_bytes) return;
-  logger.Log(LogLevel::kWarning, "memory_bytes_below_three_messages",
-             {{"memory_bytes", absl::StrCat(options.memory_bytes)},
-              {"max_message_bytes", absl::StrCat(options.max_message_bytes)},
-              {"help",
-               "--memory_bytes is too small for the largest messages; raise it to at least three "
-               "times --max_message_bytes, or lower --max_message_bytes"}});
-}
-
-// Prints the only line on stdout. Scripts wait for it and read the addresses from it.
+// Prints the only line on stdout, in the format of the log. Scripts wait for it and read the
+// addresses from it.
 void AnnounceReady(const ServerOptions& options, const Server& server) {
-  const std::string unix_address =
-      options.unix_listen.empty() ? "" : absl::StrCat(" unix=", options.unix_listen);
-  const std::string api_http = server.api_http_address().empty()
-                                   ? ""
-                                   : absl::StrCat(" api_http=", server.api_http_address());
-  std::printf("phimapd ready: grpc=%s http=%s%s%s\n", server.grpc_address().c_str(),
-              server.http_address().empty() ? "none" : server.http_address().c_str(),
-              api_http.c_str(), unix_address.c_str());
+  std::string line;
+  if (options.log_format == LogFormat::kJson) {
+    line = FormatLogLine(absl::Now(), LogLevel::kInfo, "ready",
+                         {{"grpc", server.grpc_address()},
+                          {"http", server.http_address()},
+                          {"api_http", server.api_http_address()},
+                          {"unix", options.unix_listen}},
+                         options.log_format);
+  } else {
+    const std::string& http = server.http_address();
+    absl::StrAppend(&line, "phimapd ready: grpc=", server.grpc_address(),
+                    " http=", http.empty() ? "none" : http);
+    if (const std::string& address = server.api_http_address(); !address.empty()) {
+      absl::StrAppend(&line, " api_http=", address);
+    }
+    if (!options.unix_listen.empty()) absl::StrAppend(&line, " unix=", options.unix_listen);
+    line.push_back('\n');
+  }
+  std::fputs(line.c_str(), stdout);
   std::fflush(stdout);
 }
 
-int Run(const ServerOptions& options) {
-  BlockStopSignals();
-  IgnoreBrokenPipesAndHangups();
-  ReturnLargeBuffers();
-  const Logger logger(options.log_level, options.log_format);
-  const GrpcLog grpc_log(logger);
-  // Without this, protobuf would write a line to stderr for each string that is not UTF-8, and
-  // would block while nobody reads stderr.
-  google::protobuf::SetLogHandler(nullptr);
+// Why the server could not start.
+struct StartFailure {
+  const char* what;
+  absl::Status why;
+};
+
+// Serves until a signal. `read`: see ConfigReload.
+std::optional<StartFailure> Serve(const Configuration& configuration, ConfigReload::Read read,
+                                  Logger& logger) {
+  const ServerOptions& options = configuration.options;
   const int64_t file_limit = RaiseFileLimit();
   UseOneBlasThread();
-  LogStart(logger, options, file_limit);
-  WarnOfMemoryBeyondCgroup(logger, options);
-  WarnOfSmallMemory(logger, options);
+  LogStart(logger, configuration, file_limit);
+  WarnOfMemory(logger, options);
   absl::StatusOr<OpenedStore> store = OpenStore(options, logger);
-  if (!store.ok()) return Refuse("cannot open the store", store.status());
+  if (!store.ok()) return StartFailure{"cannot open the store", store.status()};
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(options, *std::move(store), logger);
-  if (!server.ok()) return Refuse("cannot start", server.status());
+  if (!server.ok()) return StartFailure{"cannot start", server.status()};
   AnnounceReady(options, **server);
-  const int signal = WaitForStopSignal();
-  logger.Log(
-      LogLevel::kInfo, "draining",
-      {{"signal", absl::StrCat(signal)}, {"at_most_seconds", absl::StrCat(options.drain_seconds)}});
+  ConfigReload reload(configuration, std::move(read), **server, logger);
+  const int signal = WaitForStopSignal([&reload] { reload.Run(); });
+  logger.Log(LogLevel::kInfo, "draining",
+             {{"signal", signal}, {"at_most_seconds", options.drain_seconds}});
   (*server)->Shutdown(absl::Seconds(options.drain_seconds));
   server->reset();
   logger.Log(LogLevel::kInfo, "stopped", {});
-  return static_cast<int>(ServerExitCode::kStopped);
+  return std::nullopt;
+}
+
+int Run(const Configuration& configuration, ConfigReload::Read read) {
+  const ServerOptions& options = configuration.options;
+  BlockSignals();
+  IgnoreBrokenPipes();
+  ReturnLargeBuffers();
+  std::optional<StartFailure> failure;
+  {
+    Logger logger(options.log_level, options.log_format);
+    logger.SetCallSampling(options.log_calls_one_in);
+    const GrpcLog grpc_log(logger);
+    // Without this, protobuf would write a line to stderr for each string that is not UTF-8, and
+    // would block while nobody reads stderr.
+    google::protobuf::SetLogHandler(nullptr);
+    failure = Serve(configuration, std::move(read), logger);
+  }
+  // The logger has written its lines, so this one is the last.
+  if (!failure.has_value()) return static_cast<int>(ServerExitCode::kStopped);
+  return FailToStart(options.log_format, ServerExitCode::kFailed, failure->what, failure->why);
 }
 
 }  // namespace
@@ -243,7 +250,9 @@ int main(int argc, char** argv) {
     if (descriptor < 0 || descriptor > 2) break;
   }
   if (argc > 1 && std::strcmp(argv[1], "admin") == 0) return phimap::RunAdmin(argc - 1, argv + 1);
-  const std::variant<phimap::ServerOptions, int> options = phimap::ParseOptions(argc, argv);
-  if (const int* exit_code = std::get_if<int>(&options)) return *exit_code;
-  return phimap::Run(std::get<phimap::ServerOptions>(options));
+  const std::variant<phimap::Configuration, int> configuration =
+      phimap::ParseOptions(argc, argv, environ);
+  if (const int* exit_code = std::get_if<int>(&configuration)) return *exit_code;
+  return phimap::Run(std::get<phimap::Configuration>(configuration),
+                     [=] { return phimap::ReadAgain(argc, argv, environ); });
 }

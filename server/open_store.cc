@@ -60,9 +60,8 @@ absl::StatusOr<OpenedStore> OpenSqlite(const ServerOptions& options, const Logge
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store,
                           SqliteStore::Open({.data_dir = options.data_dir}, PosixFileSystem()));
   const StartupReport& report = store->startup_report();
-  logger.Log(
-      LogLevel::kInfo, "store_open",
-      {{"data_dir", options.data_dir}, {"removed_builds", absl::StrCat(report.removed_builds)}});
+  logger.Log(LogLevel::kInfo, "store_open",
+             {{"data_dir", options.data_dir}, {"removed_builds", report.removed_builds}});
   SqliteStore* const raw_store = store.get();
   const std::shared_ptr<SqlDatabase> database = store->database();
   const std::shared_ptr<Blobs> blobs = store->blobs();
@@ -70,6 +69,14 @@ absl::StatusOr<OpenedStore> OpenSqlite(const ServerOptions& options, const Logge
   OpenedStore opened(std::move(store));
   opened.upkeep =
       LookAfter(database, blobs, clock, options, logger, [raw_store] { raw_store->MakeReserve(); });
+  StoreFacts facts;
+  PHIMAP_RETURN_IF_ERROR(database->Read([&facts](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session.Run("SELECT store_id FROM store"));
+    facts.store_id = rows.Text(0, 0);
+    return absl::OkStatus();
+  }));
+  opened.facts = [facts] { return facts; };
+  opened.crash_record = std::make_unique<CrashRecord>(options.data_dir + "/crashes", logger);
   return opened;
 }
 
@@ -95,7 +102,7 @@ absl::StatusOr<std::shared_ptr<PostgresDatabase>> OpenDatabase(const std::string
   absl::StatusOr<std::shared_ptr<PostgresDatabase>> opened = PostgresDatabase::Open(uri, options);
   if (opened.ok() || !absl::IsUnavailable(opened.status())) return opened;
   logger.Log(LogLevel::kWarning, "database_away",
-             {{"error", std::string(opened.status().message())},
+             {{"error", opened.status().message()},
               {"help",
                "the server serves what it knows from an earlier run until the database can be "
                "reached"}});
@@ -119,7 +126,7 @@ absl::StatusOr<OpenedStore> OpenPostgres(const ServerOptions& options, const Log
   }
   PHIMAP_ASSIGN_OR_RETURN(
       std::shared_ptr<ArtifactCache> cache,
-      ArtifactCache::Open(options.cache_dir, options.cache_bytes, PosixFileSystem()));
+      ArtifactCache::Open(options.cache_dir, options.cache_bytes, PosixFileSystem(), logger));
   PHIMAP_ASSIGN_OR_RETURN(const std::shared_ptr<PostgresDatabase> database,
                           OpenDatabase(options.store, logger));
   const ArtifactCache::Statistics copies = cache->statistics();
@@ -128,8 +135,8 @@ absl::StatusOr<OpenedStore> OpenPostgres(const ServerOptions& options, const Log
              {{"database", database->place()},
               {"server_id", server.id},
               {"cache_dir", options.cache_dir},
-              {"cached_artifacts", absl::StrCat(copies.artifacts)},
-              {"cached_bytes", absl::StrCat(copies.bytes)}});
+              {"cached_artifacts", copies.artifacts},
+              {"cached_bytes", copies.bytes}});
   WarnOfNoStandby(*database, logger);
   const auto blobs =
       std::make_shared<CachedBlobs>(std::make_unique<PostgresBlobs>(database), cache);
@@ -138,8 +145,9 @@ absl::StatusOr<OpenedStore> OpenPostgres(const ServerOptions& options, const Log
       database, blobs, clock, std::make_unique<BuildClaims>(database, server.id, clock)));
   PHIMAP_ASSIGN_OR_RETURN(opened.member,
                           FleetMember::Join(database, server, FleetMember::kPeriod,
-                                            [database] { database->LookForStandby(); }));
-  opened.standby_missing = [database] { return database->standby_missing(); };
+                                            [database] { database->LookAtFacts(); }));
+  opened.facts = [database] { return database->facts(); };
+  opened.crash_record = std::make_unique<CrashRecord>(options.cache_dir + "/crashes", logger);
   const std::shared_ptr<PostgresDatabase> patient = PostgresDatabase::OpenLater(options.store);
   opened.upkeep = LookAfter(
       patient, std::make_shared<CachedBlobs>(std::make_unique<PostgresBlobs>(patient), cache),

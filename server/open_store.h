@@ -9,11 +9,13 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "server/observe/crash_record.h"
 #include "server/observe/log.h"
 #include "server/options.h"
 #include "server/store/files/artifact_cache.h"
 #include "server/store/fleet_member.h"
 #include "server/store/store.h"
+#include "server/store/store_facts.h"
 #include "server/store/store_upkeep.h"
 
 namespace phimap {
@@ -31,8 +33,10 @@ struct OpenedStore {
   std::unique_ptr<ChangeFeed> changes;
   // This server's membership in the fleet; null if no other server shares the store.
   std::unique_ptr<FleetMember> member;
-  // Returns whether a synchronous standby of the database is missing; null if there can be none.
-  std::function<bool()> standby_missing;
+  // Facts for operators; null in tests.
+  std::function<StoreFacts()> facts;
+  // Counts the crashes of this server; null in tests.
+  std::unique_ptr<CrashRecord> crash_record;
   // Cache of artifacts; null if the store keeps them on this machine.
   std::shared_ptr<ArtifactCache> cache;
   // Where to keep known names for a start without the database; "" if the store cannot be away.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -22,7 +23,9 @@
 #include "server/observe/process_memory.h"
 #include "server/rpc/transport/listening_socket.h"
 #include "server/rpc/transport/peer.h"
+#include "server/start_failure.h"
 #include "server/store/postgres/postgres_uri.h"
+#include "server/trace/collector_client.h"
 
 namespace phimap {
 namespace {
@@ -36,7 +39,7 @@ constexpr int64_t kLeastMemoryBytes = 16 * 32 * kKiB;
 constexpr int64_t kMaxCacheBytes = 1024 * kTiB;
 constexpr char kExitCodeHelp[] =
     "Exit codes:\n"
-    "  0  stopped by SIGTERM or SIGINT\n"
+    "  0  stopped by SIGTERM or SIGINT; or printed --help, --version or --print_config\n"
     "  1  failed, for example because the store cannot be opened or an address cannot be bound\n"
     "  2  wrong usage; nothing was created\n"
     "\n"
@@ -45,6 +48,43 @@ constexpr char kExitCodeHelp[] =
 
 // Type name in --help of flags that take a file or a folder.
 constexpr char kPath[] = "PATH";
+
+// The settings of which SIGHUP puts a new value in force: the level of the log, which main sets,
+// and limits, which Server::Follow sets.
+constexpr absl::string_view kFollowSighup[] = {
+    "memory_bytes",       "max_calls_per_caller",     "max_connections", "max_builds",
+    "build_memory_bytes", "max_connections_per_host", "max_live_bytes",  "training_disk_bytes",
+    "log_level",          "log_calls_one_in"};
+
+// Settings of a server, as ParseOptions fills them in.
+struct Flags {
+  Flags();
+
+  ServerOptions options;
+  // As given; CompleteOptions parses them.
+  std::vector<std::string> kernel_services;
+  std::string certificate_role{RoleName(options.client_certificate_role)};
+  std::string log_level = "info";
+  std::string log_format = "text";
+  std::string config;
+  bool print_config = false;
+  bool json = false;
+  // Refers to all of the above.
+  CLI::App app{"phimapd: builds kernel mappings from streams of examples and serves them.",
+               "phimapd"};
+};
+
+void AddConfigFlags(CLI::App& app, Flags& flags) {
+  app.add_option(kConfigFlag, flags.config,
+                 "File of settings (TOML), whose keys are flags without dashes, as in max_builds = "
+                 "4. A flag beats the environment (PHIMAPD_MAX_BUILDS=4), which beats the file. "
+                 "SIGHUP reads the file again: new values of flags that follow SIGHUP are in force "
+                 "at once, others after a restart.")
+      ->type_name(kPath);
+  app.add_flag(kPrintConfigFlag, flags.print_config,
+               "Print each setting with the place that it comes from, and exit.");
+  app.add_flag(kJsonFlag, flags.json, "With --print_config: print one JSON object.");
+}
 
 void AddStoreFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--store", options.store,
@@ -86,9 +126,17 @@ void AddAddressFlags(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
   app.add_option("--unix_listen", options.unix_listen,
                  "Path of an additional Unix-domain socket for the API (clients connect to "
-                 "unix:PATH). Only this user may connect (mode 0600). A socket left there "
-                 "by a dead server is replaced.")
+                 "unix:PATH). A socket left there by a dead server is replaced.")
       ->type_name(kPath);
+  app.add_option_function<std::string>(
+         "--unix_mode",
+         [&options](const std::string& mode) {
+           options.unix_mode = mode == "0660" ? 0660 : mode == "0666" ? 0666 : 0600;
+         },
+         "Who may connect to Unix-domain sockets: 0600 this user only, 0660 its group too, 0666 "
+         "all. More than 0600 needs --token_file, which says what each user may.")
+      ->check(OneOf({"0600", "0660", "0666"}))
+      ->default_str("0600");
   app.add_option("--http", options.http,
                  "Address of the HTTP endpoints /metrics (Prometheus), /livez and /readyz: "
                  "HOST:PORT. Port 0 picks a free port; \"none\" turns them off.")
@@ -128,6 +176,11 @@ void AddAccessFlags(CLI::App& app, ServerOptions& options, std::string& certific
                  "File with certificate authorities (PEM). Only clients with a TLS "
                  "certificate signed by one of them may connect.")
       ->type_name(kPath);
+  app.add_option("--tls_client_crl", options.tls.client_crl,
+                 "File with certificate revocation lists (PEM) of the authorities in "
+                 "--tls_client_ca. A client whose certificate is on its authority's list is "
+                 "refused, and so is one whose authority has no valid list here.")
+      ->type_name(kPath);
   app.add_option("--client_certificate_role", certificate_role,
                  "Role of clients with a verified TLS certificate when there is no "
                  "--token_file.")
@@ -135,9 +188,15 @@ void AddAccessFlags(CLI::App& app, ServerOptions& options, std::string& certific
       ->capture_default_str();
   app.add_option(
          "--token_file", options.token_file,
-         "File of bearer tokens, one per line: [NAME] ROLE TOKEN [until=DATE], where ROLE is "
-         "reader, builder or admin, and sha256:DIGEST may stand for TOKEN. Calls without a "
-         "listed token are refused. The file is reloaded when it changes.")
+         "File of those who may call, one per line: [NAME] ROLE TOKEN [OPTIONS], where ROLE is "
+         "reader, builder or admin, and TOKEN a bearer token, sha256:DIGEST of one, "
+         "certificate:… or user:…; options are the names of mappings, export=no, limits and "
+         "until=DATE. All others are refused. The file is reloaded when it changes.")
+      ->type_name(kPath);
+  app.add_option("--audit_log", options.audit_log,
+                 "File to which each entry of the audit is appended, as a line of JSON. While it "
+                 "cannot be written, this server makes no changes. A file that was renamed is "
+                 "begun anew.")
       ->type_name(kPath);
 }
 
@@ -171,6 +230,12 @@ void AddCallerFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--proxy", options.proxies,
                  "IP address of a proxy or load balancer that connects on behalf of many "
                  "clients; may be repeated.");
+  app.add_option("--proxy_protocol", options.header_proxies,
+                 "IP address of a proxy that begins each of its connections with a header of the "
+                 "PROXY protocol, version 2, which names the client; may be repeated. Logs have "
+                 "the client's address, and limits by address are the client's. Connections of "
+                 "the proxy without the header are refused, and so is the header of others. "
+                 "\"unix\" stands for all connections to Unix sockets.");
 }
 
 void AddLimitFlags(CLI::App& app, ServerOptions& options) {
@@ -229,6 +294,11 @@ void AddTimeFlags(CLI::App& app, ServerOptions& options) {
                  "reconnect and load balancers can spread them; 0: never.")
       ->check(IntegerFrom(0, 86400 * 365))
       ->capture_default_str();
+  app.add_option("--max_connection_age_grace_seconds", options.max_connection_age_grace_seconds,
+                 "Seconds that calls in progress then have to end, before the connection is closed "
+                 "with them; 0: as long as they take.")
+      ->check(IntegerFrom(0, 86400 * 365))
+      ->capture_default_str();
   app.add_option("--warm_seconds", options.warm_seconds,
                  "Maximum seconds for which /readyz and the health service report \"not "
                  "serving\" at start, while the versions that aliases point to are loaded. "
@@ -260,13 +330,33 @@ void AddThreadFlags(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
 }
 
-void AddLogFlags(CLI::App& app, std::string& level, std::string& format) {
+void AddLogFlags(CLI::App& app, ServerOptions& options, std::string& level, std::string& format) {
   app.add_option("--log_level", level, "Minimum level of the log lines written to stderr.")
       ->check(OneOf({"debug", "info", "warning", "error", "off"}))
       ->capture_default_str();
   app.add_option("--log_format", format,
                  "Format of log lines: text (key=value) or json (one object per line).")
       ->check(OneOf({"text", "json"}))
+      ->capture_default_str();
+  app.add_option("--log_calls_one_in", options.log_calls_one_in,
+                 "Log one in this many successful calls at level info; 0: none, 1: all. Calls that "
+                 "fail are always logged.")
+      ->check(IntegerFrom(0, 1'000'000'000))
+      ->capture_default_str();
+}
+
+void AddTraceFlags(CLI::App& app, ServerOptions& options) {
+  app.add_option("--trace_endpoint", options.trace_endpoint,
+                 "OpenTelemetry collector that traces of calls are sent to, by OTLP over HTTP: "
+                 "http://HOST:PORT or https://HOST:PORT, to which /v1/traces is added unless there "
+                 "is another path. Traces have names and numbers, and no rows. Without this flag "
+                 "there are none.")
+      ->type_name("URL");
+  app.add_option(
+         "--trace_ratio", options.trace_ratio,
+         "Part of the calls that are traced. A caller that sends the header traceparent decides "
+         "for its calls.")
+      ->check(NumberFrom(0, 1))
       ->capture_default_str();
 }
 
@@ -329,6 +419,9 @@ absl::Status CheckTlsFlags(const ServerOptions& options) {
     return BadFlags("--tls_client_ca",
                     "expected --tls_certificate and --tls_key to be set as well");
   }
+  if (!options.tls.client_crl.empty() && options.tls.client_ca.empty()) {
+    return BadFlags("--tls_client_crl", "expected --tls_client_ca to be set as well");
+  }
   return absl::OkStatus();
 }
 
@@ -347,6 +440,11 @@ absl::Status CheckTimes(const ServerOptions& options, bool lame_duck_given) {
 }
 
 absl::Status CheckAddresses(const ServerOptions& options) {
+  if (options.unix_mode != 0600 && options.token_file.empty()) {
+    return BadFlags("--unix_mode",
+                    "expected --token_file to be set as well: without it, whoever connects to the "
+                    "Unix socket is an admin");
+  }
   const bool asks = !options.token_file.empty() || !options.tls.client_ca.empty();
   const bool guarded = !options.tls.empty() && asks;
   PHIMAP_RETURN_IF_ERROR(CheckAddress("--listen", options.listen));
@@ -376,6 +474,30 @@ absl::Status TakeProxies(ServerOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status TakeTraceFlags(ServerOptions& options) {
+  if (options.trace_endpoint.empty()) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(options.trace_endpoint,
+                          CollectorUrl("--trace_endpoint", options.trace_endpoint));
+  return absl::OkStatus();
+}
+
+absl::Status TakeHeaderProxies(ServerOptions& options) {
+  constexpr char kFlag[] = "--proxy_protocol";
+  for (std::string& proxy : options.header_proxies) {
+    if (proxy == "unix") {
+      if (!options.unix_listen.empty() || absl::StartsWith(options.listen, kUnixScheme)) continue;
+      return BadFlags(kFlag, "\"unix\" expects a Unix socket, of --unix_listen or --listen");
+    }
+    PHIMAP_ASSIGN_OR_RETURN(proxy, CanonicalIpAddress(kFlag, proxy));
+    if (absl::c_linear_search(options.proxies, proxy)) {
+      return BadFlags(kFlag, absl::StrCat(proxy,
+                                          " is in --proxy too; name it in one of the two: "
+                                          "in --proxy if it sends no header"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Parses the list of kernel services. Rejects services on other machines without TLS, unless
 // --insecure is set, because examples would be sent unencrypted.
 absl::Status TakeKernelServices(const std::vector<std::string>& texts, ServerOptions& options) {
@@ -393,7 +515,7 @@ absl::Status TakeKernelServices(const std::vector<std::string>& texts, ServerOpt
   return absl::OkStatus();
 }
 
-// Lowers the limits of memory that no flag sets, so that they fit into what the cgroups allow.
+// Lowers the limits of memory that are not set, so that they fit into what the cgroups allow.
 void FitMemory(const CLI::App& app, ServerOptions& options) {
   options.cgroup_memory_bytes = LeastCgroupLimit("memory", "memory.max", "memory.limit_in_bytes");
   if (!options.cgroup_memory_bytes.has_value()) return;
@@ -408,25 +530,74 @@ void FitMemory(const CLI::App& app, ServerOptions& options) {
 }
 
 // Fills in options that depend on other flags, and checks all of them.
-absl::Status CompleteOptions(const CLI::App& app, const std::vector<std::string>& kernel_services,
-                             ServerOptions& options) {
-  FitMemory(app, options);
+absl::Status CompleteOptions(Flags& flags) {
+  ServerOptions& options = flags.options;
+  FitMemory(flags.app, options);
   if (options.http == "none") options.http.clear();
   if (options.on_postgres() && options.cache_dir.empty() && !options.data_dir.empty()) {
     options.cache_dir = options.data_dir + "/cache";
   }
+  options.client_certificate_role = *ParseRole(flags.certificate_role);  // checked by OneOf
+  options.log_level = *ParseLogLevel(flags.log_level);                   // checked by OneOf
+  options.log_format = *ParseLogFormat(flags.log_format);                // checked by OneOf
   for (const absl::Status& status :
        {CheckStoreFlags(options), CheckTlsFlags(options),
-        CheckTimes(options, app.count("--lame_duck_seconds") > 0), CheckAddresses(options),
-        TakeProxies(options), TakeKernelServices(kernel_services, options)}) {
+        CheckTimes(options, flags.app.count("--lame_duck_seconds") > 0), CheckAddresses(options),
+        TakeProxies(options), TakeHeaderProxies(options),
+        TakeKernelServices(flags.kernel_services, options), TakeTraceFlags(options)}) {
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-int Refuse(const absl::Status& status) {
-  std::fprintf(stderr, "phimapd: %s\n", std::string(status.message()).c_str());
-  return static_cast<int>(ServerExitCode::kUsage);
+// Shows defaults as CompleteOptions has changed them.
+void ShowDefaults(const ServerOptions& options, std::vector<Setting>& settings) {
+  const auto show = [&settings](absl::string_view name, std::string value, SettingSource source) {
+    Setting& setting = *FindSetting(settings, name);
+    const std::vector<std::string> values = {std::move(value)};
+    if (setting.source != SettingSource::kDefault || setting.values == values) return;
+    setting.values = values;
+    setting.source = source;
+  };
+  if (!options.cache_dir.empty()) show("cache_dir", options.cache_dir, SettingSource::kDefault);
+  show("memory_bytes", absl::StrCat(options.memory_bytes), SettingSource::kContainer);
+  show("max_connections", absl::StrCat(options.max_connections), SettingSource::kContainer);
+  show("max_live_bytes", absl::StrCat(options.max_live_bytes), SettingSource::kContainer);
+  show("build_memory_bytes", absl::StrCat(options.build_memory_bytes), SettingSource::kContainer);
+}
+
+// Adds the environment and the file to the flags of a command line that was parsed.
+absl::StatusOr<Configuration> Configure(Flags& flags, const char* const* environment) {
+  Configuration configuration;
+  PHIMAP_ASSIGN_OR_RETURN(configuration.settings, ReadSettings(flags.app, environment));
+  PHIMAP_RETURN_IF_ERROR(WithPlace(CompleteOptions(flags), configuration.settings));
+  ShowDefaults(flags.options, configuration.settings);
+  for (const absl::string_view name : kFollowSighup) {
+    FindSetting(configuration.settings, name)->follows_sighup = true;
+  }
+  configuration.options = flags.options;
+  configuration.file = flags.config;
+  return configuration;
+}
+
+Flags::Flags() {
+  app.set_version_flag("--version", "phimapd " PHIMAP_VERSION);
+  app.footer(kExitCodeHelp);
+  AddConfigFlags(app, *this);
+  AddStoreFlags(app, options);
+  AddAddressFlags(app, options);
+  AddAccessFlags(app, options, certificate_role);
+  AddCallerFlags(app, options);
+  AddLimitFlags(app, options);
+  AddTimeFlags(app, options);
+  AddThreadFlags(app, options);
+  AddKernelFlags(app, options, kernel_services);
+  AddLogFlags(app, options, log_level, log_format);
+  AddTraceFlags(app, options);
+  for (const absl::string_view name : kFollowSighup) {
+    CLI::Option* const option = app.get_option(absl::StrCat("--", name));
+    option->description(absl::StrCat(option->get_description(), " Follows SIGHUP."));
+  }
 }
 
 }  // namespace
@@ -436,44 +607,40 @@ MemoryLimits MemoryLimitsOf(const ServerOptions& options) {
           options.max_connections};
 }
 
-std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
-  ServerOptions options;
-  std::string log_level = "info";
-  std::string log_format = "text";
-  std::string certificate_role(RoleName(options.client_certificate_role));
-  CLI::App app("phimapd: builds kernel mappings from streams of examples and serves them.",
-               "phimapd");
-  app.set_version_flag("--version", "phimapd " PHIMAP_VERSION);
-  app.footer(kExitCodeHelp);
-  AddStoreFlags(app, options);
-  AddAddressFlags(app, options);
-  AddAccessFlags(app, options, certificate_role);
-  AddCallerFlags(app, options);
-  AddLimitFlags(app, options);
-  AddTimeFlags(app, options);
-  AddThreadFlags(app, options);
-  std::vector<std::string> kernel_services;
-  AddKernelFlags(app, options, kernel_services);
-  AddLogFlags(app, log_level, log_format);
-  const absl::Status complete = CheckNotEmpty(app, argc, argv);
-  if (!complete.ok()) return Refuse(complete);
+std::variant<Configuration, int> ParseOptions(int argc, char** argv, char** environment) {
+  Flags flags;
+  const auto refuse = [&](const absl::Status& status) {
+    return FailToStart(AskedLogFormat(argc, argv), ServerExitCode::kUsage, "", status);
+  };
+  const absl::Status complete = CheckNotEmpty(flags.app, argc, argv);
+  if (!complete.ok()) return refuse(complete);
   // CLI11 reports errors by exceptions, which must not leave this function.
   try {
-    app.parse(argc, argv);
+    flags.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-      app.exit(error);  // --help or --version
+      flags.app.exit(error);  // --help or --version
       return static_cast<int>(ServerExitCode::kStopped);
     }
-    return Refuse(absl::InvalidArgumentError(UsageText(app, error)));
+    return refuse(MakeError(absl::StatusCode::kInvalidArgument, reason::kFlagInvalid, "",
+                            UsageText(flags.app, error)));
   }
-  if (const absl::Status usable = CompleteOptions(app, kernel_services, options); !usable.ok()) {
-    return Refuse(usable);
+  if (flags.json && !flags.print_config) {
+    return refuse(BadFlags(kJsonFlag, "expected --print_config to be set as well"));
   }
-  options.client_certificate_role = *ParseRole(certificate_role);  // checked by OneOf
-  options.log_level = *ParseLogLevel(log_level);                   // checked by OneOf
-  options.log_format = *ParseLogFormat(log_format);                // checked by OneOf
-  return options;
+  absl::StatusOr<Configuration> configuration = Configure(flags, environment);
+  if (!configuration.ok()) return refuse(configuration.status());
+  if (!flags.print_config) return *std::move(configuration);
+  const std::string text =
+      flags.json ? SettingsJson(configuration->settings) : SettingsText(configuration->settings);
+  std::fputs(text.c_str(), stdout);
+  return static_cast<int>(ServerExitCode::kStopped);
+}
+
+absl::StatusOr<Configuration> ReadAgain(int argc, char** argv, char** environment) {
+  Flags flags;
+  flags.app.parse(argc, argv);  // which ParseOptions has seen to succeed
+  return Configure(flags, environment);
 }
 
 }  // namespace phimap

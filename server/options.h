@@ -1,4 +1,4 @@
-// The command line of phimapd: the flags of the server, and `phimapd admin`.
+// The settings of phimapd, given by flags, the environment and a file, and `phimapd admin`.
 #ifndef PHIMAP_SERVER_OPTIONS_H_
 #define PHIMAP_SERVER_OPTIONS_H_
 
@@ -8,8 +8,10 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "server/admission/role.h"
 #include "server/admission/tls_files.h"
+#include "server/configuration.h"
 #include "server/kernel_client/kernel_address.h"
 #include "server/observe/log.h"
 #include "server/observe/process_memory.h"
@@ -31,6 +33,8 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:7450";
   // Path of an additional Unix-domain socket; empty means none.
   std::string unix_listen;
+  // Who may connect to Unix-domain sockets, as a file's mode.
+  unsigned unix_mode = 0600;
   // Address of the HTTP endpoints; empty means none.
   std::string http = "127.0.0.1:7451";
   // Address of the API over HTTP; empty means none.
@@ -48,6 +52,8 @@ struct ServerOptions {
   // File of bearer tokens and their roles (server/admission/token_file.h); empty means that no
   // token is required.
   std::string token_file;
+  // File to which the audit is copied; empty means none.
+  std::string audit_log;
   int64_t max_message_bytes = int64_t{64} << 20;
   // Memory budget of requests and responses.
   int64_t memory_bytes = int64_t{512} << 20;
@@ -55,7 +61,7 @@ struct ServerOptions {
   int max_builds = 16;
   int64_t build_memory_bytes = int64_t{4} << 30;
   // Memory that the process's cgroups allow; nullopt if they set no limit. ParseOptions lowers the
-  // limits above that no flag sets, so that they fit into it.
+  // limits above that are not set, so that they fit into it.
   std::optional<int64_t> cgroup_memory_bytes;
   // Disk for the rows of trainings that build their features, in --data_dir or --cache_dir.
   int64_t training_disk_bytes = int64_t{16} << 30;
@@ -63,6 +69,7 @@ struct ServerOptions {
   int stream_idle_seconds = 300;
   // 0 means that connections have no maximum age.
   int max_connection_age_seconds = 0;
+  int max_connection_age_grace_seconds = 0;
   int io_threads = 1;
   // Maximum concurrent calls of one token or TLS certificate.
   int max_calls_per_caller = 1000;
@@ -72,6 +79,9 @@ struct ServerOptions {
   int max_connections_per_host = 1000;
   // Addresses of proxies that connect on behalf of many clients, in the form of CanonicalIpAddress.
   std::vector<std::string> proxies;
+  // Addresses of proxies that begin each connection with a header of the PROXY protocol, likewise;
+  // or "unix".
+  std::vector<std::string> header_proxies;
   // Kernel services that kernel expressions may refer to by name.
   std::vector<KernelAddress> kernel_services;
   // File of certificate authorities (PEM) for kernel services over TLS; empty means the system's
@@ -87,6 +97,12 @@ struct ServerOptions {
   int compute_threads = 0;
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
+  // One in this many successful calls is logged; 0 means none.
+  int log_calls_one_in = 0;
+  // URL of the collector that traces are sent to (CollectorUrl); empty means that there are none.
+  std::string trace_endpoint;
+  // Part of the calls that are traced, of those whose caller does not decide.
+  double trace_ratio = 0.01;
 
   bool on_postgres() const { return store != "sqlite"; }
 };
@@ -101,10 +117,22 @@ enum class ServerExitCode : int {
 // The limits of memory that `options` sets.
 MemoryLimits MemoryLimitsOf(const ServerOptions& options);
 
-// Returns the options, or the exit code after printing --help, --version or an error. Rejects flags
-// that contradict each other, and addresses that need protection or --insecure, before anything is
-// created or opened.
-std::variant<ServerOptions, int> ParseOptions(int argc, char** argv);
+struct Configuration {
+  ServerOptions options;
+  // What `options` was made of.
+  std::vector<Setting> settings;
+  // The file of --config; empty if there is none.
+  std::string file;
+};
+
+// Returns the configuration, or the exit code after printing --help, --version, --print_config or
+// an error. Rejects settings that contradict each other, and addresses that need protection or
+// --insecure, before anything is created or opened. `environment` is as environ(7).
+std::variant<Configuration, int> ParseOptions(int argc, char** argv, char** environment);
+
+// Returns what ParseOptions returned, with the file as it is now, or the error that it would print.
+// REQUIRES: ParseOptions returned a configuration for the same arguments.
+absl::StatusOr<Configuration> ReadAgain(int argc, char** argv, char** environment);
 
 // Runs `phimapd admin`, for operators of a store. `argv` begins at the word "admin". It starts no
 // server: it opens the store itself, whether or not servers are using it. Returns the exit code

@@ -34,6 +34,7 @@
 #include "server/learning/learning_service.h"
 #include "server/mapping/alias_certificates.h"
 #include "server/mapping/mapping_service.h"
+#include "server/observe/crash_record.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/predict/predict_service.h"
@@ -47,7 +48,10 @@
 #include "server/schedule/compute_pool.h"
 #include "server/schedule/task_pool.h"
 #include "server/schedule/transform_scheduler.h"
+#include "server/store/audit.h"
+#include "server/store/audit_file.h"
 #include "server/store/store.h"
+#include "server/trace/tracer.h"
 #include "server/transform/row_server.h"
 #include "server/transform/transform_service.h"
 
@@ -96,12 +100,12 @@ void WarmStart::Run(std::chrono::steady_clock::time_point started, std::chrono::
   const Warmth warmth = registry_.AwaitWarm(started + at_most);
   if (warmth == Warmth::kStopped) return;
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - started;
-  const std::string seconds = absl::StrCat(waited.count());
+  const double seconds = waited.count();
   if (warmth == Warmth::kWarm) {
     logger_.Log(LogLevel::kInfo, "aliases_warm", {{"seconds", seconds}});
   } else {
     logger_.Log(LogLevel::kWarning, "aliases_not_warm_in_time",
-                {{"seconds", seconds}, {"versions_left", absl::StrCat(registry_.warming())}});
+                {{"seconds", seconds}, {"versions_left", registry_.warming()}});
   }
   ready_();
 }
@@ -324,6 +328,12 @@ absl::StatusOr<std::string> KernelAuthorities(const ServerOptions& options) {
   return ReadAuthorities("kernel_service_ca", options.kernel_service_ca);
 }
 
+// Returns null if no traces are sent.
+absl::StatusOr<std::unique_ptr<CollectorClient>> TraceCollector(const ServerOptions& options) {
+  if (options.trace_endpoint.empty()) return nullptr;
+  return CollectorClient::Make(options.trace_endpoint, "phimapd/" PHIMAP_VERSION);
+}
+
 std::unique_ptr<Store> MeteredStore(std::unique_ptr<Store> store, const StoreMetrics& metrics) {
   store->MeterWith(metrics);
   return store;
@@ -335,20 +345,32 @@ std::unique_ptr<Store> MeteredStore(std::unique_ptr<Store> store, const StoreMet
 // destroyed before them.
 struct Server::Parts {
   Parts(const ServerOptions& options, std::unique_ptr<TokenFile> tokens,
-        std::string kernel_authorities, OpenedStore opened, const Logger& the_logger,
-        const Hooks& hooks)
+        std::string kernel_authorities, std::unique_ptr<CollectorClient> collector,
+        OpenedStore opened, const Logger& the_logger, const Hooks& hooks)
       : logger(the_logger),
         access(std::move(tokens), CertificateRole(options)),
+        tracer(std::move(collector),
+               {.ratio = options.trace_ratio, .version = PHIMAP_VERSION, .exporter = {}},
+               metrics.traces(), logger),
         memory(options.memory_bytes, metrics.transform().memory_bytes),
         store(MeteredStore(std::move(opened.store), metrics.store())),
         member(std::move(opened.member)),
         cache(std::move(opened.cache)),
         upkeep(std::move(opened.upkeep)),
         changes(std::move(opened.changes)),
-        standby_missing(std::move(opened.standby_missing)),
+        store_facts(std::move(opened.facts)),
+        crash_record(std::move(opened.crash_record)),
         threads(ComputeThreads(options)),
         callers(options.max_calls_per_caller),
-        calls{access, memory, callers, parsing, options.max_message_bytes, logger},
+        calls{.access = access,
+              .memory = memory,
+              .callers = callers,
+              .parsing = parsing,
+              .max_message_bytes = options.max_message_bytes,
+              .logger = logger,
+              .refusals = &refusals,
+              .caller_series = &metrics.callers(),
+              .tracer = &tracer},
         stream_idle_limit(absl::Seconds(options.stream_idle_seconds)),
         lame_duck(options.lame_duck_seconds),
         scheduler(SchedulerOptions(hooks), metrics.transform()),
@@ -382,31 +404,39 @@ struct Server::Parts {
   void WatchUpkeep();
   void WatchCache();
   void WatchLoops();
+  absl::Status CopyAudit(const ServerOptions& options);
   absl::Status LearnNames();
   void SetServing(bool is_serving);
   ProbeChecks Checks();
+  void ShowLimits(const ServerOptions& options);
   absl::Status ServeMetrics(const ServerOptions& options);
   absl::Status ServeCalls(const ServerOptions& options);
 
   const Logger& logger;
   const AccessControl access;
   Metrics metrics;
+  const Tracer tracer;
   RequestMemory memory;
   const std::unique_ptr<Store> store;
+  // Null without --audit_log.
+  std::unique_ptr<AuditFile> audit_file;
   const std::unique_ptr<FleetMember> member;
   const std::shared_ptr<ArtifactCache> cache;
   const std::unique_ptr<StoreUpkeep> upkeep;
   // Null after FollowCatalog, which moves it into `follower`.
   std::unique_ptr<ChangeFeed> changes;
-  const std::function<bool()> standby_missing;
+  const std::function<StoreFacts()> store_facts;
+  // Destroyed before the store, which keeps other servers from the record's folder.
+  const std::unique_ptr<CrashRecord> crash_record;
   const int threads;
   TaskPool parsing{"messages to parse", kParsingThreads, kMaxQueuedMessages};
   CallerShares callers;
+  RefusedChanges refusals{*store, logger};
   const CallEnvironment calls;
   const absl::Duration stream_idle_limit;
   const std::chrono::seconds lame_duck;
   Dispatcher dispatcher{calls, metrics};
-  LoopWatch loops{metrics.connections().longest_gap_seconds};
+  LoopWatch loops;
   TaskPool store_pool{"store calls", kStoreThreads, kMaxQueuedStoreCalls, metrics.store().waiting};
   // For SetAlias, DeleteAlias, DeleteVersion, DeleteMapping and KeepVersion, which must not wait
   // for readers' calls.
@@ -502,6 +532,10 @@ void Server::Parts::WatchLoops() {
                        "Seconds that event loops spent working; its rate divided by "
                        "phimap_loops is the fraction of time that they are busy.",
                        [this] { return absl::ToDoubleSeconds(loops.BusyTime()); });
+  metrics.WatchGauge("phimap_loop_longest_gap_seconds",
+                     "Longest time between two polls of an event loop, in the last 15 to 30 "
+                     "seconds or until now. Between two polls, no requests are read.",
+                     [this] { return absl::ToDoubleSeconds(loops.LongestGap()); });
   metrics.WatchCounter("phimap_memory_failures_total",
                        "Times that an event loop found no memory for its work; the call or the "
                        "connection concerned was ended.",
@@ -519,10 +553,27 @@ void Server::Parts::WatchStore() {
       "Times that the store turned out to lack changes that this server knew, because it was "
       "restored or failed over.",
       [this] { return static_cast<double>(registry.history_breaks()); });
+  metrics.WatchLabeledGauge(
+      "phimap_catalog_revision",
+      "Number of the last change of names that this server knows. It never falls, unless the store "
+      "was restored.",
+      "store", [this]() -> std::optional<Metrics::Labeled> {
+        std::string store_id = store_facts ? store_facts().store_id : "";
+        const int64_t revision = registry.revision().number;
+        if (store_id.empty() || revision == 0) return std::nullopt;
+        return Metrics::Labeled{std::move(store_id), static_cast<double>(revision)};
+      });
+  metrics.WatchGauge(
+      "phimap_database_standbys", "Connected standbys of the database; 0 with SQLite.",
+      [this] { return store_facts ? static_cast<double>(store_facts().standbys) : 0; });
   metrics.WatchGauge(
       "phimap_synchronous_standby_missing",
       "1 if the database names a synchronous standby, but none is connected: changes then wait.",
-      [this] { return standby_missing && standby_missing() ? 1 : 0; });
+      [this] { return store_facts && store_facts().synchronous_standby_missing ? 1 : 0; });
+  metrics.WatchCounter(
+      "phimap_crashes_total",
+      "Times that a server with this data ended without shutting down; kept on disk.",
+      [this] { return crash_record ? static_cast<double>(crash_record->crashes()) : 0; });
 }
 
 void Server::Parts::WatchUpkeep() {
@@ -578,22 +629,39 @@ void Server::Parts::WatchCache() {
                        read(&ArtifactCache::Statistics::unwritten));
 }
 
-absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
-  metrics.SetBuildInfo(PHIMAP_VERSION, BlasCoreName(), EngineTargetName());
+absl::Status Server::Parts::CopyAudit(const ServerOptions& options) {
+  if (options.audit_log.empty()) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(audit_file, AuditFile::Open(options.audit_log, *store, logger));
+  metrics.WatchGauge("phimap_audit_log_writable", "1 while --audit_log can be written, else 0.",
+                     [this] { return audit_file->writable() ? 1.0 : 0.0; });
+  return absl::OkStatus();
+}
+
+void Server::Parts::ShowLimits(const ServerOptions& options) {
   metrics.SetLimits({.compute_threads = threads,
                      .memory_bytes = options.memory_bytes,
                      .live_bytes = options.max_live_bytes,
                      .build_memory_bytes = options.build_memory_bytes,
                      .builds = options.max_builds});
-  metrics.WatchDisk(options.on_postgres() ? options.cache_dir : options.data_dir);
+}
+
+absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
+  metrics.SetBuildInfo(PHIMAP_VERSION, BlasCoreName(), EngineTargetName());
+  ShowLimits(options);
+  if (options.on_postgres()) {
+    metrics.WatchDisk("cache", options.cache_dir);
+  } else {
+    metrics.WatchDisk("store", options.data_dir);
+  }
   WatchStore();
   WatchUpkeep();
   WatchCache();
   WatchLoops();
   metrics.WatchLog(logger);
   if (options.http.empty()) return absl::OkStatus();
-  PHIMAP_ASSIGN_OR_RETURN(http, ProbeEndpoint::Listen(options.http, metrics.collectable(), logger,
-                                                      Checks(), HostNames(options.http_hosts)));
+  PHIMAP_ASSIGN_OR_RETURN(
+      http, ProbeEndpoint::Listen(options.http, metrics.collectable(), logger, Checks(),
+                                  HostNames(options.http_hosts), options.header_proxies));
   http_address = WithPort(options.http, http->port());
   return absl::OkStatus();
 }
@@ -607,6 +675,11 @@ absl::Status Server::Parts::ServeCalls(const ServerOptions& options) {
                                      loops.Add(loop);
                                    },
                                    metrics.connections(), logger));
+  if (!options.tls.client_crl.empty()) {
+    metrics.WatchGauge("phimap_tls_crl_not_after_seconds",
+                       "When the first list of --tls_client_crl ends, in seconds since 1970.",
+                       [this] { return api->revocations_end(); });
+  }
   return absl::OkStatus();
 }
 
@@ -620,9 +693,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
     PHIMAP_ASSIGN_OR_RETURN(tokens, TokenFile::Open(options.token_file, logger));
   }
   PHIMAP_ASSIGN_OR_RETURN(std::string kernel_authorities, KernelAuthorities(options));
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<CollectorClient> collector, TraceCollector(options));
   // From here on the server shuts down properly after any failure.
-  auto server = absl::WrapUnique(new Server(std::make_unique<Parts>(
-      options, std::move(tokens), std::move(kernel_authorities), std::move(store), logger, hooks)));
+  auto server = absl::WrapUnique(
+      new Server(std::make_unique<Parts>(options, std::move(tokens), std::move(kernel_authorities),
+                                         std::move(collector), std::move(store), logger, hooks)));
+  PHIMAP_RETURN_IF_ERROR(server->parts_->CopyAudit(options));
   PHIMAP_RETURN_IF_ERROR(server->parts_->LearnNames());
   server->parts_->FollowCatalog();
   server->parts_->mapping_service.KeepLifetimes();
@@ -638,6 +714,21 @@ const std::string& Server::grpc_address() const { return parts_->api->address();
 const std::string& Server::http_address() const { return parts_->http_address; }
 
 const std::string& Server::api_http_address() const { return parts_->api->http_address(); }
+
+void Server::Follow(const ServerOptions& options) {
+  Parts& parts = *parts_;
+  parts.memory.SetMaxBytes(options.memory_bytes);
+  parts.callers.SetMaxCalls(options.max_calls_per_caller);
+  parts.api->SetMaxConnections(options.max_connections, options.max_connections_per_host);
+  parts.registry.SetMaxLiveBytes(options.max_live_bytes);
+  parts.builds.SetLimits(options.max_builds, options.build_memory_bytes,
+                         options.training_disk_bytes);
+  parts.ShowLimits(options);
+}
+
+void Server::CountReloadFailure() {
+  parts_->metrics.connections().config_reload_failures->Increment();
+}
 
 void Server::EndIdleBuilds() { parts_->builds.EndIdleBuilds(); }
 

@@ -65,6 +65,12 @@ class Server {
   // the rest. Blocking. Idempotent.
   void Shutdown(absl::Duration drain_time);
 
+  // Puts the limits of `options` in force that follow SIGHUP (server/options.cc). What callers hold
+  // stays theirs, even if it is more than a new limit allows.
+  void Follow(const ServerOptions& options);
+  // Counts a configuration file that could not be used.
+  void CountReloadFailure();
+
   // Ends builds whose client is silent. The server does this periodically; tests call it after they
   // have moved the clock.
   void EndIdleBuilds();

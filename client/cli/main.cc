@@ -47,12 +47,12 @@ struct Globals {
 };
 
 std::vector<Command> AddCommands(CLI::App& app) {
-  return {AddBuild(app),   AddTransform(app), AddTrain(app),      AddTune(app),
-          AddPredict(app), AddList(app),      AddShow(app),       AddVerify(app),
-          AddAdvise(app),  AddEvaluate(app),  AddSweep(app),      AddAlias(app),
-          AddDelete(app),  AddKeep(app),      AddPrune(app),      AddDrift(app),
-          AddExport(app),  AddImport(app),    AddInspect(app),    AddCapabilities(app),
-          AddHealth(app),  AddBench(app),     AddCompletion(app), AddHelp(app)};
+  return {
+      AddBuild(app),        AddTransform(app), AddTrain(app),  AddTune(app),       AddPredict(app),
+      AddList(app),         AddShow(app),      AddVerify(app), AddAdvise(app),     AddEvaluate(app),
+      AddSweep(app),        AddAlias(app),     AddDelete(app), AddKeep(app),       AddPrune(app),
+      AddDrift(app),        AddAudit(app),     AddExport(app), AddImport(app),     AddInspect(app),
+      AddCapabilities(app), AddHealth(app),    AddBench(app),  AddCompletion(app), AddHelp(app)};
 }
 
 void AddGlobals(CLI::App& app, Globals& globals) {

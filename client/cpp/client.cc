@@ -506,6 +506,11 @@ absl::StatusOr<v1::GetDriftResponse> Client::GetDrift(absl::string_view name) {
   return connection_->Call<v1::GetDriftResponse>(&Stub::GetDrift, request);
 }
 
+absl::StatusOr<v1::ListAuditEntriesResponse> Client::ListAuditEntries(
+    const v1::ListAuditEntriesRequest& request) {
+  return connection_->Call<v1::ListAuditEntriesResponse>(&Stub::ListAuditEntries, request);
+}
+
 absl::StatusOr<v1::AdviseResponse> Client::Advise(const v1::AdviseRequest& request) {
   return connection_->Call<v1::AdviseResponse>(&Stub::Advise, request);
 }

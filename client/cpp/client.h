@@ -515,6 +515,9 @@ class Client final : public RowCalls {
   absl::StatusOr<v1::ListCapabilitiesResponse> ListCapabilities();
   // Returns the evidence for drift of each alias of a mapping.
   absl::StatusOr<v1::GetDriftResponse> GetDrift(absl::string_view name);
+  // Returns one page of the audit, newest entries first. Needs the role admin.
+  absl::StatusOr<v1::ListAuditEntriesResponse> ListAuditEntries(
+      const v1::ListAuditEntriesRequest& request);
   // Returns the numbers of landmarks and dimensions that suffice for a margin, an error and a
   // confidence.
   absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request);

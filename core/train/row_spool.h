@@ -26,13 +26,15 @@ class SpoolSpace {
       : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
 
   const std::string& folder() const { return folder_; }
-  int64_t limit_bytes() const { return limit_bytes_; }
+  // What is written stays, even if it is more than a new limit allows.
+  void SetLimitBytes(int64_t limit_bytes) { limit_bytes_.store(limit_bytes); }
+  int64_t limit_bytes() const { return limit_bytes_.load(); }
   int64_t used_bytes() const { return used_bytes_.load(); }
 
  private:
   friend class RowSpool;
   const std::string folder_;
-  const int64_t limit_bytes_;
+  std::atomic<int64_t> limit_bytes_;
   std::atomic<int64_t> used_bytes_{0};
 };
 

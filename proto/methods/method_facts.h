@@ -69,6 +69,7 @@ inline constexpr MethodFacts kMethodFacts[] = {
     {"phimap.v1.MappingService/EstimateBuild", Role::kReader, Effect::kReads, Repeat::kYes},
     {"phimap.v1.MappingService/ListCapabilities", Role::kReader, Effect::kReads, Repeat::kYes},
     {"phimap.v1.MappingService/GetDrift", Role::kReader, Effect::kReads, Repeat::kYes},
+    {"phimap.v1.MappingService/ListAuditEntries", Role::kAdmin, Effect::kReads, Repeat::kYes},
     {"phimap.v1.MappingService/Build", Role::kBuilder, Effect::kChangesNames, Repeat::kWithItsId},
     {"phimap.v1.LearningService/Train", Role::kBuilder, Effect::kChangesNames, Repeat::kWithItsId},
     {"phimap.v1.MappingService/CancelBuild", Role::kBuilder, Effect::kChanges, Repeat::kYes},

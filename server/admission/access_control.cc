@@ -1,8 +1,11 @@
 #include "server/admission/access_control.h"
 
+#include <array>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
@@ -20,9 +23,52 @@ absl::Status Unauthenticated(absl::string_view reason, absl::string_view message
 // Returns the token of an authorization, or nullopt for any other scheme. Errors do not quote the
 // token, because it may be a password.
 std::optional<absl::string_view> BearerToken(absl::string_view authorization) {
-  if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return std::nullopt;
+  // Nearly all write it so, and to ignore case takes longer than to find the token.
+  if (!absl::StartsWith(authorization, kScheme) &&
+      !absl::StartsWithIgnoreCase(authorization, kScheme)) {
+    return std::nullopt;
+  }
   return authorization.substr(kScheme.size());
 }
+
+// Whom the tokens of the last calls stand for. A connection sends its token with each call, and to
+// hash it takes as long as all other checks of a call together. Like HPACK's table of a connection,
+// this has tokens that callers have sent; each thread has its own.
+class RecentTokens {
+ public:
+  // As TokenTable::Find of the table of `file` that is in force.
+  const PrincipalPointer& Find(const TokenFile& file, absl::string_view token) {
+    if (const uint64_t number = file.table_number(); number != number_) {
+      slots_ = {};
+      table_ = file.table();
+      number_ = number;
+    }
+    const size_t hash = absl::HashOf(token);
+    Slot& slot = slots_[hash % kSlots];
+    // The hash, of which a caller knows nothing, is compared first, so that the time that the texts
+    // take to compare tells nothing of a token.
+    if (slot.principal != nullptr && slot.hash == hash && slot.token == token) {
+      return slot.principal;
+    }
+    PrincipalPointer found = table_->Find(token);
+    if (found == nullptr) return unknown_;
+    slot = {hash, std::string(token), std::move(found)};
+    return slot.principal;
+  }
+
+ private:
+  static constexpr size_t kSlots = 64;
+  struct Slot {
+    size_t hash = 0;
+    std::string token;
+    PrincipalPointer principal;
+  };
+  const PrincipalPointer unknown_ = nullptr;
+  // TokenFile::table_number of table_, or of none.
+  uint64_t number_ = 0;
+  std::shared_ptr<const TokenTable> table_;
+  std::array<Slot, kSlots> slots_;
+};
 
 }  // namespace
 
@@ -39,7 +85,22 @@ absl::StatusOr<Admitted> AccessControl::Identify(const Caller& caller) const {
                            "this server requires a client TLS certificate; connect with one signed "
                            "by an authority in its --tls_client_ca");
   }
+  PHIMAP_ASSIGN_OR_RETURN(PrincipalPointer principal, Find(caller));
+  PHIMAP_RETURN_IF_ERROR(principal->Check());
+  const Role role = principal->role;
+  return Admitted{role, std::move(principal)};
+}
+
+absl::StatusOr<PrincipalPointer> AccessControl::Find(const Caller& caller) const {
   if (caller.authorizations == 0) {
+    const std::shared_ptr<const TokenTable> table = tokens_->table();
+    PrincipalPointer principal;
+    if (caller.certificate_verified) {
+      principal = table->FindCertificate(caller.certificate_digest, caller.certificate_names);
+    } else if (caller.user.has_value()) {
+      principal = table->FindUser(*caller.user);
+    }
+    if (principal != nullptr) return principal;
     return Unauthenticated(reason::kTokenMissing,
                            "this server requires a token; send the metadata (over HTTP, the "
                            "header) \"authorization: Bearer TOKEN\" with a "
@@ -51,12 +112,8 @@ absl::StatusOr<Admitted> AccessControl::Identify(const Caller& caller) const {
                            "expected one entry of metadata (over HTTP, one header) "
                            "\"authorization\", of the form \"Bearer TOKEN\"");
   }
-  PrincipalPointer principal = tokens_->table()->Find(*token);
-  if (principal != nullptr) {
-    PHIMAP_RETURN_IF_ERROR(principal->Check());
-    const Role role = principal->role;
-    return Admitted{role, std::move(principal)};
-  }
+  thread_local RecentTokens recent;
+  if (const PrincipalPointer& principal = recent.Find(*tokens_, *token)) return principal;
   return Unauthenticated(reason::kTokenUnknown,
                          "this server does not know the token; it may have been replaced, so ask "
                          "the operator for a new one");
@@ -66,16 +123,22 @@ absl::string_view AccessControl::ShareKeyOf(const Caller& caller, const Admitted
   if (admitted.principal != nullptr && !admitted.principal->share_key.empty()) {
     return admitted.principal->share_key;
   }
-  if (tokens_ != nullptr) return BearerToken(caller.authorization).value_or("");
+  if (tokens_ != nullptr && caller.authorizations > 0) {
+    return BearerToken(caller.authorization).value_or("");
+  }
   return caller.unix_socket ? "" : caller.certificate_digest;
+}
+
+PrincipalPointer AccessControl::WhoIs(const Caller& caller) const {
+  return tokens_ == nullptr ? nullptr : Find(caller).value_or(nullptr);
 }
 
 absl::StatusOr<Admitted> AccessControl::Admit(const Caller& caller, absl::string_view method,
                                               Role needed) const {
   if (open()) return Admitted();
-  PHIMAP_ASSIGN_OR_RETURN(Admitted admitted, Identify(caller));
-  const Role role = admitted.role;
-  if (role >= needed) return admitted;
+  absl::StatusOr<Admitted> admitted = Identify(caller);
+  if (!admitted.ok() || admitted->role >= needed) return admitted;
+  const Role role = admitted->role;
   return MakeError(
       absl::StatusCode::kPermissionDenied, reason::kRoleTooLow, "",
       absl::StrCat(method, " needs the role ", RoleName(needed), ", but this caller has the role ",

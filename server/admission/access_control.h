@@ -1,19 +1,23 @@
 // Decides which callers may make which calls.
 //
-// With a token file, only tokens count: a caller without a token is rejected, on every address.
-// Without a token file, a verified client certificate gives the role that the operator chose, and
-// the Unix socket, which only the server's own user can open, gives every role. With neither a
-// token file nor client certificates, everyone may do everything.
+// With a token file, that file decides, on every address: a caller is known by its token or, if it
+// sends none, by its verified client certificate or its user on the Unix socket, and rejected if
+// the file has no line for it. Without a token file, a verified client certificate gives the role
+// that the operator chose, and the Unix socket, which only the server's own user can open, gives
+// every role. With neither a token file nor client certificates, everyone may do everything.
 //
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_ADMISSION_ACCESS_CONTROL_H_
 #define PHIMAP_SERVER_ADMISSION_ACCESS_CONTROL_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "server/admission/role.h"
 #include "server/admission/token_file.h"
 
@@ -26,7 +30,11 @@ struct Caller {
   size_t authorizations = 0;
   bool certificate_verified = false;
   absl::string_view certificate_digest = {};
+  // Subject alternative names of the certificate, as "DNS:NAME".
+  absl::Span<const std::string> certificate_names = {};
   bool unix_socket = false;
+  // The user at the other end of the Unix socket.
+  std::optional<uint32_t> user = std::nullopt;
 };
 
 // A caller that may make its call.
@@ -53,13 +61,18 @@ class AccessControl {
   // returns UNAUTHENTICATED (reasons TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN, TOKEN_EXPIRED,
   // TLS_CERTIFICATE_MISSING) or PERMISSION_DENIED (ROLE_TOO_LOW), with the remedy.
   absl::StatusOr<Admitted> Admit(const Caller& caller, absl::string_view method, Role needed) const;
+  // Returns whom the token, certificate or user of `caller` stands for, also if it has expired;
+  // null if that is not known. For calls that were refused.
+  PrincipalPointer WhoIs(const Caller& caller) const;
   // Returns by what the calls of an admitted caller are counted: the name or else the text of its
-  // token, or the digest of its TLS certificate. Empty on the Unix socket without a token file. The
+  // token, or the digest of its TLS certificate. Empty on the Unix socket without a name. The
   // result is valid as long as `admitted` and the texts in `caller` are.
   absl::string_view ShareKeyOf(const Caller& caller, const Admitted& admitted) const;
 
  private:
   absl::StatusOr<Admitted> Identify(const Caller& caller) const;
+  // Returns whom the token, certificate or user of `caller` stands for.
+  absl::StatusOr<PrincipalPointer> Find(const Caller& caller) const;
 
   const std::unique_ptr<TokenFile> tokens_;
   const std::optional<Role> certificate_role_;

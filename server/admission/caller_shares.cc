@@ -24,7 +24,7 @@ bool Administers(const CallerPointer& caller) {
 
 std::optional<CallerShares::Share> CallerShares::Take(absl::string_view caller, bool administers) {
   if (caller.empty()) return Share();
-  return TakeKey(absl::HashOf(caller), max_calls_, administers);
+  return TakeKey(absl::HashOf(caller), max_calls(), administers);
 }
 
 CallerShares::Share CallerShares::TakeOfHost(absl::string_view host) {
@@ -56,22 +56,25 @@ void CallerShares::Return(Counted& use) {
   --use.calls;
 }
 
-int SharedPlaces::Left() const { return places_ < 2 ? 0 : std::max(1, places_ / kShareOfAdmins); }
+int SharedPlaces::Left(int places) { return places < 2 ? 0 : std::max(1, places / kShareOfAdmins); }
 
 int SharedPlaces::LimitOf(const CallerPointer& caller) const {
-  return Administers(caller) ? places_ : std::max(1, places_ / 2);
+  const int all = places();
+  return Administers(caller) ? all : std::max(1, all / 2);
 }
 
 std::string SharedPlaces::Text(const CallerPointer& caller) const {
-  if (Administers(caller)) return absl::StrCat(places_);
-  return absl::StrCat(places_, ", of which a caller without the role admin may have ",
-                      LimitOf(caller), ", and ", Left(), " are left to callers with it");
+  const int all = places();
+  if (Administers(caller)) return absl::StrCat(all);
+  return absl::StrCat(all, ", of which a caller without the role admin may have ", LimitOf(caller),
+                      ", and ", Left(all), " are left to callers with it");
 }
 
 std::optional<SharedPlaces::Place> SharedPlaces::Take(const CallerPointer& caller) {
-  const int left = Administers(caller) ? 0 : Left();
+  const int all = places();
+  const int left = Administers(caller) ? 0 : Left(all);
   MutexLock lock(&mutex_);
-  if (taken_ >= places_ - left) return std::nullopt;
+  if (taken_ >= all - left) return std::nullopt;
   int& own = of_caller_[caller.get()];
   if (own >= LimitOf(caller)) return std::nullopt;
   ++own;

@@ -77,7 +77,9 @@ class CallerShares {
   // authentication are. Such callers are limited by connection, not here.
   Share TakeOfHost(absl::string_view host);
 
-  int max_calls() const { return max_calls_; }
+  // Calls in progress stay, even if there are more than a new limit allows.
+  void SetMaxCalls(int max_calls) { max_calls_.store(max_calls); }
+  int max_calls() const { return max_calls_.load(); }
 
  private:
   std::optional<Share> TakeKey(uint64_t key, int limit, bool administers)
@@ -85,7 +87,7 @@ class CallerShares {
   void DropUnused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(Counted& use) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const int max_calls_;
+  std::atomic<int> max_calls_;
   Mutex mutex_;
   // Keyed by a hash of the caller, so that no token is kept here. A caller that has given
   // everything back is kept until many others have come, because one that returns must not look
@@ -130,17 +132,19 @@ class SharedPlaces {
   // admin.
   std::optional<Place> Take(const CallerPointer& caller) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  int places() const { return places_; }
+  // Places that are taken stay, even if there are more than a new limit allows.
+  void SetPlaces(int places) { places_.store(places); }
+  int places() const { return places_.load(); }
   // Places that `caller` may have at most, and the limits that apply to it, for messages.
   int LimitOf(const CallerPointer& caller) const;
   std::string Text(const CallerPointer& caller) const;
 
  private:
   // Places that are left to administration.
-  int Left() const;
+  static int Left(int places);
   void Return(const CallerPointer& caller) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const int places_;
+  std::atomic<int> places_;
   Mutex mutex_;
   int taken_ ABSL_GUARDED_BY(mutex_) = 0;
   // Places of each caller that has some. Each place keeps its caller alive.

@@ -29,7 +29,7 @@ class FileWatch {
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
 
-  // Starts a thread that checks the files once a second. Must be called at most once.
+  // Starts a thread that checks the files every 400 milliseconds. Must be called at most once.
   void Start();
   // Checks the files now.
   void Look();

@@ -20,7 +20,7 @@ std::map<std::string, std::string> Numbers(int64_t needed, int64_t limit) {
 }  // namespace
 
 MemoryBudget::MemoryBudget(MemoryBudget& whole, absl::string_view who)
-    : max_bytes_(whole.max_bytes_ / 2), whole_(&whole), who_(who) {}
+    : max_bytes_(0), whole_(&whole), who_(who) {}
 
 MemoryBudget::Reservation::~Reservation() {
   if (budget_ != nullptr) budget_->Return(bytes_);
@@ -34,23 +34,24 @@ absl::StatusOr<MemoryBudget::Reservation> MemoryBudget::Reserve(int64_t bytes) {
 
 absl::Status MemoryBudget::Grow(Reservation& reservation, int64_t bytes) {
   const int64_t held = reservation.bytes_;
-  if (bytes > max_bytes_ - held) {
-    return CheckEverFits(bytes > std::numeric_limits<int64_t>::max() - held ? bytes : held + bytes);
+  const int64_t limit = max_bytes();
+  if (bytes > limit - held) {
+    return NeverFits(bytes > std::numeric_limits<int64_t>::max() - held ? bytes : held + bytes,
+                     limit);
   }
   MutexLock lock(&mutex_);
-  return GrowWithin(reservation, bytes);
+  return GrowWithin(reservation, bytes, limit);
 }
 
-absl::Status MemoryBudget::GrowWithin(Reservation& reservation, int64_t bytes) {
+absl::Status MemoryBudget::GrowWithin(Reservation& reservation, int64_t bytes, int64_t limit) {
   const int64_t held = reservation.bytes_;
-  if (bytes > max_bytes_ - reserved_bytes_) {
+  if (bytes > limit - reserved_bytes_) {
     const std::string others = whole_ == nullptr ? "builds, imports and evaluations" : who_;
-    return MakeError(
-        absl::StatusCode::kResourceExhausted, reason::kBuildMemoryFull, "",
-        absl::StrCat("this may need ", held + bytes, " bytes of memory; other ", others, " hold ",
-                     reserved_bytes_ - held, " of the limit of ", max_bytes_,
-                     whole_ == nullptr ? "" : ", half of --build_memory_bytes"),
-        Numbers(held + bytes, max_bytes_), kRetryDelayMs);
+    return MakeError(absl::StatusCode::kResourceExhausted, reason::kBuildMemoryFull, "",
+                     absl::StrCat("this may need ", held + bytes, " bytes of memory; other ",
+                                  others, " hold ", reserved_bytes_ - held, " of the limit of ",
+                                  limit, whole_ == nullptr ? "" : ", half of --build_memory_bytes"),
+                     Numbers(held + bytes, limit), kRetryDelayMs);
   }
   if (whole_ != nullptr) {
     // `in_whole` only serves to call Grow on the whole budget. It is not returned at the end of
@@ -68,14 +69,18 @@ absl::Status MemoryBudget::GrowWithin(Reservation& reservation, int64_t bytes) {
 }
 
 absl::Status MemoryBudget::CheckEverFits(int64_t bytes) const {
-  if (bytes <= max_bytes_) return absl::OkStatus();
-  const std::string limit =
-      whole_ == nullptr ? absl::StrCat("--build_memory_bytes=", max_bytes_, " allows at all")
-                        : absl::StrCat("the ", max_bytes_, " that ", who_,
-                                       " may take, half of --build_memory_bytes");
+  const int64_t limit = max_bytes();
+  return bytes <= limit ? absl::OkStatus() : NeverFits(bytes, limit);
+}
+
+absl::Status MemoryBudget::NeverFits(int64_t bytes, int64_t limit) const {
+  const std::string allowed =
+      whole_ == nullptr
+          ? absl::StrCat("--build_memory_bytes=", limit, " allows at all")
+          : absl::StrCat("the ", limit, " that ", who_, " may take, half of --build_memory_bytes");
   return MakeError(absl::StatusCode::kResourceExhausted, reason::kBuildMemoryFull, "",
-                   absl::StrCat("this needs ", bytes, " bytes of memory, more than ", limit),
-                   Numbers(bytes, max_bytes_));
+                   absl::StrCat("this needs ", bytes, " bytes of memory, more than ", allowed),
+                   Numbers(bytes, limit));
 }
 
 void MemoryBudget::Return(int64_t bytes) {

@@ -2,6 +2,7 @@
 #ifndef PHIMAP_SERVER_ADMISSION_MEMORY_BUDGET_H_
 #define PHIMAP_SERVER_ADMISSION_MEMORY_BUDGET_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -43,6 +44,13 @@ class MemoryBudget {
   // users. `whole` must outlive this budget.
   MemoryBudget(MemoryBudget& whole, absl::string_view who);
 
+  // What is reserved stays, even if it is more than a new limit allows. REQUIRES: this budget is
+  // not half of another.
+  void SetMaxBytes(int64_t max_bytes) { max_bytes_.store(max_bytes); }
+  int64_t max_bytes() const {
+    return whole_ == nullptr ? max_bytes_.load() : whole_->max_bytes() / 2;
+  }
+
   // Reserves memory. RESOURCE_EXHAUSTED (reason BUILD_MEMORY_FULL) names the bytes needed and the
   // limit. If the bytes would fit once the present work is finished, the error also names the bytes
   // that others hold, and has a retry delay.
@@ -55,11 +63,14 @@ class MemoryBudget {
   absl::Status CheckEverFits(int64_t bytes) const;
 
  private:
-  absl::Status GrowWithin(Reservation& reservation, int64_t bytes)
+  absl::Status GrowWithin(Reservation& reservation, int64_t bytes, int64_t limit)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The error of CheckEverFits.
+  absl::Status NeverFits(int64_t bytes, int64_t limit) const;
   void Return(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const int64_t max_bytes_;
+  // Not used by a budget that is half of another one.
+  std::atomic<int64_t> max_bytes_;
   // Set only for a budget that is half of another one.
   MemoryBudget* const whole_ = nullptr;
   const std::string who_;

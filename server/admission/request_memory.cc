@@ -174,7 +174,8 @@ std::optional<RequestMemory::Charge> RequestMemory::Take(const CallerPointer& ca
 std::optional<RequestMemory::Charge> RequestMemory::Try(const CallerPointer& caller, int64_t bytes,
                                                         int64_t held) {
   NoteAsk(caller);
-  const int64_t limit = bytes > kLarge ? max_bytes_ - max_bytes_ / kShareOfSmall : max_bytes_;
+  const int64_t all = max_bytes();
+  const int64_t limit = bytes > kLarge ? all - all / kShareOfSmall : all;
   const bool over = IsOverShare(caller, bytes);
   int64_t before = held_.load();
   do {
@@ -194,7 +195,7 @@ std::optional<RequestMemory::Charge> RequestMemory::TryForAnswer(const CallerPoi
                                                                  int64_t bytes) {
   // A small answer that fits does not count towards answers_, because it may stay unread for long.
   const bool counts = bytes > kLarge;
-  const int64_t limit = IsOverShare(caller, bytes) ? 0 : max_bytes_;
+  const int64_t limit = IsOverShare(caller, bytes) ? 0 : max_bytes();
   int64_t before = held_.load();
   while (!counts && before + bytes <= limit) {
     if (!held_.compare_exchange_weak(before, before + bytes)) continue;
@@ -250,6 +251,11 @@ std::optional<RequestMemory::Charge> RequestMemory::WaitUnless(
   return std::move(*charge);
 }
 
+void RequestMemory::SetMaxBytes(int64_t max_bytes) {
+  max_bytes_.store(max_bytes);
+  lines_.Serve();
+}
+
 void RequestMemory::NoteAsk(const CallerPointer& caller) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   if (last_asker_.load(kRelaxed) != caller.get()) {
@@ -267,12 +273,12 @@ bool RequestMemory::OthersAsk(const CallerUse& caller) const {
 }
 
 bool RequestMemory::IsOverShare(const CallerPointer& caller, int64_t bytes) const {
-  return caller != nullptr && caller->memory_bytes.load() + bytes > max_bytes_ / 2 &&
+  return caller != nullptr && caller->memory_bytes.load() + bytes > max_bytes() / 2 &&
          OthersAsk(*caller);
 }
 
 bool RequestMemory::HoldsOverHalf(const CallerPointer& caller) const {
-  return caller != nullptr && caller->memory_bytes.load() > max_bytes_ / 2;
+  return caller != nullptr && caller->memory_bytes.load() > max_bytes() / 2;
 }
 
 bool RequestMemory::HoldsTooMuch(const CallerPointer& caller) const {
@@ -290,6 +296,7 @@ bool RequestMemory::IsWantedSince(absl::Time since) const {
 
 absl::Status RequestMemory::Full(const CallerPointer& caller, absl::string_view what,
                                  int64_t bytes) const {
+  const int64_t limit = max_bytes();
   const std::string share =
       IsOverShare(caller, bytes)
           ? absl::StrCat("; this caller holds ", caller->memory_bytes.load(),
@@ -298,12 +305,12 @@ absl::Status RequestMemory::Full(const CallerPointer& caller, absl::string_view 
   return MakeError(
       absl::StatusCode::kResourceExhausted, reason::kRequestMemoryFull, "",
       absl::StrCat(what, " takes ", bytes, " bytes, but requests and answers already hold ",
-                   held_.load(), " of the limit of ", max_bytes_, " (--memory_bytes)", share),
-      {{"actual", absl::StrCat(bytes)}, {"limit", absl::StrCat(max_bytes_)}}, kFullRetryMs);
+                   held_.load(), " of the limit of ", limit, " (--memory_bytes)", share),
+      {{"actual", absl::StrCat(bytes)}, {"limit", absl::StrCat(limit)}}, kFullRetryMs);
 }
 
 bool RequestMemory::TakeWaiting(const CallerPointer& caller, int64_t bytes) {
-  const int64_t limit = std::max(max_bytes_ / kShareOfWaiting, kLeastForWaiting);
+  const int64_t limit = std::max(max_bytes() / kShareOfWaiting, kLeastForWaiting);
   const bool within_share =
       caller == nullptr || !OthersAsk(*caller) || caller->waiting_bytes.load() + bytes <= limit / 2;
   if (within_share && waiting_.fetch_add(bytes) + bytes <= limit) {

@@ -194,7 +194,10 @@ class RequestMemory {
   bool HoldsTooMuch(const CallerPointer& caller) const;
 
   int64_t held_bytes() const { return held_.load(); }
-  int64_t max_bytes() const { return max_bytes_; }
+  // What is held stays, even if it is more than a new limit allows. A higher limit serves callers
+  // that wait.
+  void SetMaxBytes(int64_t max_bytes);
+  int64_t max_bytes() const { return max_bytes_.load(std::memory_order_relaxed); }
 
  private:
   std::optional<Charge> Try(const CallerPointer& caller, int64_t bytes, int64_t held);
@@ -211,7 +214,7 @@ class RequestMemory {
   void Show() const;
   void NoteRefusal();
 
-  const int64_t max_bytes_;
+  std::atomic<int64_t> max_bytes_;
   prometheus::Gauge* const gauge_;
   WaitingLines lines_;
   std::atomic<int64_t> held_{0};

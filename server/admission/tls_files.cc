@@ -6,6 +6,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -70,9 +72,9 @@ absl::StatusOr<Key> ReadKey(const std::string& path) {
       "expected a private key in PEM that is not encrypted, because no one can type a passphrase");
 }
 
-absl::Time ExpiryOf(const X509& certificate) {
+absl::Time TimeOf(const ASN1_TIME& asn1) {
   std::tm time{};
-  PHIMAP_CHECK(ASN1_TIME_to_tm(X509_get0_notAfter(&certificate), &time) == 1);
+  PHIMAP_CHECK(ASN1_TIME_to_tm(&asn1, &time) == 1);
   return absl::FromTimeT(timegm(&time));
 }
 
@@ -90,7 +92,29 @@ absl::StatusOr<absl::Time> CheckTlsFiles(const TlsFiles& files) {
   if (!files.client_ca.empty()) {
     PHIMAP_RETURN_IF_ERROR(ReadCertificates("tls_client_ca", files.client_ca).status());
   }
-  return ExpiryOf(*chain[0]);
+  if (!files.client_crl.empty()) PHIMAP_RETURN_IF_ERROR(RevocationsEnd(files.client_crl).status());
+  return TimeOf(*X509_get0_notAfter(chain[0].get()));
+}
+
+absl::StatusOr<absl::Time> RevocationsEnd(const std::string& path) {
+  constexpr char kFlag[] = "tls_client_crl";
+  PHIMAP_ASSIGN_OR_RETURN(const Bio file, Open(kFlag, path));
+  int lists = 0;
+  absl::Time first_end = absl::InfiniteFuture();
+  while (X509_CRL* const next = PEM_read_bio_X509_CRL(file.get(), nullptr, nullptr, nullptr)) {
+    const ASN1_TIME* const end = X509_CRL_get0_nextUpdate(next);
+    if (end != nullptr) first_end = std::min(first_end, TimeOf(*end));
+    X509_CRL_free(next);
+    ++lists;
+    if (first_end < absl::Now()) {
+      return Wrong(kFlag, path, "a revocation list in it has expired; fetch the present one");
+    }
+  }
+  const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  if (!ended) return Wrong(kFlag, path, "a revocation list in it cannot be parsed");
+  if (lists == 0) return Wrong(kFlag, path, "expected revocation lists in PEM, found none");
+  return first_end;
 }
 
 absl::StatusOr<std::string> ReadAuthorities(const char* flag, const std::string& path) {

@@ -22,6 +22,10 @@ struct TlsFiles {
   // Certificates of authorities. Clients with a certificate signed by one of these authorities are
   // admitted. If empty, clients are not asked for a certificate.
   std::string client_ca = {};
+  // Certificate revocation lists of these authorities. A client whose certificate is on one is
+  // refused, and so is every client of an authority without a list that is valid now. If empty,
+  // nothing is looked up.
+  std::string client_crl = {};
 
   bool empty() const { return certificate.empty(); }
 };
@@ -30,6 +34,10 @@ struct TlsFiles {
 // TLS_FILE_INVALID), naming the flag and the file, if a file cannot be read or parsed, or if the
 // key does not belong to the certificate.
 absl::StatusOr<absl::Time> CheckTlsFiles(const TlsFiles& files);
+
+// Returns when the first revocation list (PEM) in the file at `path` ends, or InfiniteFuture if
+// none does. Errors: FAILED_PRECONDITION (TLS_FILE_INVALID), also if one has ended.
+absl::StatusOr<absl::Time> RevocationsEnd(const std::string& path);
 
 // Returns the certificates of authorities (PEM) in the file at `path`, which is the value of the
 // flag `flag`. Errors: FAILED_PRECONDITION (TLS_FILE_INVALID), as for CheckTlsFiles.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,14 +20,15 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "core/status/words.h"
 
 namespace phimap {
 
@@ -47,17 +50,133 @@ bool IsPrincipalName(absl::string_view name) {
          });
 }
 
-// Parses what follows a token.
-absl::Status ReadOption(absl::string_view option, Principal& principal) {
-  if (!absl::ConsumePrefix(&option, "until=")) {
-    return Wrong("expected nothing or until=DATE after the token");
-  }
+absl::Status ReadUntil(absl::string_view date, PrincipalFacts& facts) {
   std::string error;
-  if (absl::ParseTime("%Y-%m-%d", option, &principal.until, &error) ||
-      absl::ParseTime(absl::RFC3339_full, option, &principal.until, &error)) {
+  if (absl::ParseTime("%Y-%m-%d", date, &facts.until, &error) ||
+      absl::ParseTime(absl::RFC3339_full, date, &facts.until, &error)) {
     return absl::OkStatus();
   }
   return Wrong("expected a day, as until=2027-03-31, or a time, as until=2027-03-31T12:00:00Z");
+}
+
+bool IsPattern(absl::string_view pattern) {
+  return !pattern.empty() && pattern.size() <= kMaxPrincipalNameBytes &&
+         std::all_of(pattern.begin(), pattern.end(), [](char c) {
+           return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-' || c == '*';
+         });
+}
+
+absl::Status ReadNames(absl::string_view patterns, PrincipalFacts& facts) {
+  for (absl::string_view text : absl::StrSplit(patterns, ',')) {
+    NameRight right{.pattern = std::string(text), .role = facts.role};
+    if (const size_t colon = text.find(':'); colon != absl::string_view::npos) {
+      const std::optional<Role> role = ParseRole(text.substr(colon + 1));
+      if (!role.has_value() || *role > facts.role) {
+        return Wrong(absl::StrCat("expected, after the colon of a pattern, a role up to ",
+                                  RoleName(facts.role), ", which is the line's"));
+      }
+      right = {.pattern = std::string(text.substr(0, colon)), .role = *role};
+    }
+    if (!IsPattern(right.pattern)) {
+      return Wrong(absl::StrCat("expected names=PATTERN,…, patterns of 1 to ",
+                                kMaxPrincipalNameBytes,
+                                " lower-case letters, digits, - and *, as in "
+                                "names=fraud-*,shared-*:reader"));
+    }
+    facts.names.push_back(std::move(right));
+  }
+  if (facts.names.size() > kMaxNamePatterns) {
+    return Wrong(absl::StrCat("a line has at most ", kMaxNamePatterns, " patterns of names, got ",
+                              facts.names.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadLimit(absl::string_view key, absl::string_view value,
+                       std::optional<int64_t>& limit) {
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(value, &number) || number < 1 || number > int64_t{1} << 50) {
+    return Wrong(absl::StrCat("expected ", key, "=N with a whole number N from 1 to 2^50"));
+  }
+  limit = number;
+  return absl::OkStatus();
+}
+
+// Parses an option, KEY=VALUE.
+absl::Status ReadOption(absl::string_view option, PrincipalFacts& facts) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(option, absl::MaxSplits('=', 1));
+  const auto& [key, value] = parts;
+  if (key == "until") return ReadUntil(value, facts);
+  if (key == "names") return ReadNames(value, facts);
+  if (key == "export") {
+    if (value != "no" && value != "yes") return Wrong("expected export=no or export=yes");
+    facts.exports = value == "yes";
+    return absl::OkStatus();
+  }
+  for (const Rated kind : {Rated::kCalls, Rated::kRows, Rated::kBuilds}) {
+    if (key == RatedName(kind)) {
+      return ReadLimit(key, value, facts.rates.of[static_cast<size_t>(kind)]);
+    }
+  }
+  if (key == "versions") return ReadLimit(key, value, facts.stored.versions);
+  if (key == "bytes") return ReadLimit(key, value, facts.stored.bytes);
+  static const std::vector<std::string> known = {"names",  "export",   "calls", "rows",
+                                                 "builds", "versions", "bytes", "until"};
+  const std::string* const meant = NearestTo(key, /*unmeant=*/0, known);
+  return Wrong(absl::StrCat(
+      "expected nothing after the token, or options: names=, export=no, calls=, rows=, builds=, "
+      "versions=, bytes=, until=",
+      meant == nullptr ? "" : absl::StrCat("; did you mean ", *meant, "=?")));
+}
+
+// Returns the number of a user, given by name or number; nullopt if there is none.
+std::optional<uint32_t> UserId(const std::string& user) {
+  uint32_t uid = 0;
+  if (absl::SimpleAtoi(user, &uid)) return uid;
+  struct passwd entry {};
+  struct passwd* found = nullptr;
+  std::vector<char> buffer(16384);
+  if (getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
+      found == nullptr) {
+    return std::nullopt;
+  }
+  return found->pw_uid;
+}
+
+constexpr absl::string_view kCertificatePrefix = "certificate:";
+constexpr absl::string_view kUserPrefix = "user:";
+
+bool IsSha256(absl::string_view hex) {
+  return hex.size() == 64 && std::all_of(hex.begin(), hex.end(), absl::ascii_isxdigit);
+}
+
+// Returns by what a certificate is found, from the part of a credential after "certificate:".
+absl::StatusOr<std::string> CertificateKey(absl::string_view text) {
+  absl::string_view hex = text;
+  if (absl::ConsumePrefix(&hex, kDigestPrefix)) {
+    if (IsSha256(hex)) return absl::StrCat(kDigestPrefix, absl::AsciiStrToLower(hex));
+    return Wrong("expected 64 hexadecimal digits after certificate:sha256:");
+  }
+  for (const absl::string_view kind : {"DNS:", "URI:", "IP:", "email:"}) {
+    if (!absl::StartsWith(text, kind) || text.size() == kind.size()) continue;
+    // Host names are compared without regard to case.
+    return kind == "DNS:" ? absl::StrCat(kind, absl::AsciiStrToLower(text.substr(kind.size())))
+                          : std::string(text);
+  }
+  return Wrong(
+      "expected certificate: to be followed by sha256:HEX, DNS:NAME, URI:NAME, IP:ADDRESS or "
+      "email:ADDRESS");
+}
+
+// A "#" begins a comment, but for one within the name of a certificate, which may be a URI.
+absl::string_view WithoutComment(absl::string_view line) {
+  for (size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1)) {
+    const size_t space = line.substr(0, at).find_last_of(" \t");
+    const absl::string_view word = line.substr(space == line.npos ? 0 : space + 1);
+    if (!absl::StartsWith(word, kCertificatePrefix)) return line.substr(0, at);
+  }
+  return line;
 }
 
 uint64_t KeyOf(const std::array<unsigned char, 32>& digest) {
@@ -90,7 +209,7 @@ absl::StatusOr<TokenTable> TokenTable::Parse(absl::string_view text) {
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
-    line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+    line = absl::StripAsciiWhitespace(WithoutComment(line));
     if (line.empty()) continue;
     if (const absl::Status added = table.AddLine(line); !added.ok()) {
       return MakeError(added.code(), reason::kTokenFileInvalid, "",
@@ -98,7 +217,7 @@ absl::StatusOr<TokenTable> TokenTable::Parse(absl::string_view text) {
                        {{"line", absl::StrCat(number)}});
     }
   }
-  if (table.principals_.empty()) return Wrong("it holds no token, so every call would be refused");
+  if (table.size() == 0) return Wrong("it holds no token, so every call would be refused");
   return table;
 }
 
@@ -124,15 +243,68 @@ absl::Status TokenTable::AddLine(absl::string_view line) {
     principal->share_key = absl::StrCat(" ", words[0]);  // which no token begins with
   }
   for (size_t i = at + 2; i < words.size(); ++i) {
+    const absl::string_view key = words[i].substr(0, words[i].find('='));
+    for (size_t before = at + 2; before < i; ++before) {
+      if (words[before].substr(0, words[before].find('=')) == key) {
+        return Wrong("an option of the line is given twice");
+      }
+    }
     PHIMAP_RETURN_IF_ERROR(ReadOption(words[i], *principal));
   }
-  absl::string_view token = words[at + 1];
+  PHIMAP_RETURN_IF_ERROR(Join(*principal));
+  if (size() == kMaxTokens) {
+    return Wrong(absl::StrCat("the file has more than ", kMaxTokens, " tokens"));
+  }
+  const absl::string_view credential = words[at + 1];
+  if (absl::StartsWith(credential, kCertificatePrefix) ||
+      absl::StartsWith(credential, kUserPrefix)) {
+    return AddOther(credential, std::move(principal));
+  }
+  return AddToken(credential, std::move(principal));
+}
+
+absl::Status TokenTable::Join(Principal& principal) {
+  const bool limited = principal.rates.any() || principal.stored != StoreShare();
+  if (principal.name.empty()) {
+    if (!limited && principal.names.empty() && principal.exports) return absl::OkStatus();
+    return Wrong("expected a name before the role: all options but until= belong to a name");
+  }
+  const auto [found, added] = names_.try_emplace(principal.name);
+  Shared& shared = found->second;
+  if (added) {
+    shared.rates = principal.rates;
+    shared.stored = principal.stored;
+    if (shared.rates.any()) shared.spent = std::make_shared<CallerRates>(shared.rates);
+  } else if (shared.rates != principal.rates || shared.stored != principal.stored) {
+    return Wrong(absl::StrCat(
+        "an earlier line of this name has other limits (calls, rows, builds, versions, bytes), "
+        "which all lines of a name share"));
+  }
+  principal.spent = shared.spent;
+  return absl::OkStatus();
+}
+
+absl::Status TokenTable::AddOther(absl::string_view credential,
+                                  std::shared_ptr<Principal> principal) {
+  std::string key;
+  if (absl::ConsumePrefix(&credential, kCertificatePrefix)) {
+    PHIMAP_ASSIGN_OR_RETURN(key, CertificateKey(credential));
+  } else {
+    const std::string user(absl::StripPrefix(credential, kUserPrefix));
+    const std::optional<uint32_t> uid = UserId(user);
+    if (!uid.has_value()) return Wrong("this machine has no user of the name after user:");
+    key = absl::StrCat(kUserPrefix, *uid);
+  }
+  if (!others_.emplace(std::move(key), std::move(principal)).second) {
+    return Wrong("this certificate or user is already on an earlier line");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TokenTable::AddToken(absl::string_view token, std::shared_ptr<Principal> principal) {
   Digest digest;
   if (absl::ConsumePrefix(&token, kDigestPrefix)) {
-    if (token.size() != 2 * digest.size() ||
-        !std::all_of(token.begin(), token.end(), absl::ascii_isxdigit)) {
-      return Wrong("expected 64 hexadecimal digits after sha256:");
-    }
+    if (!IsSha256(token)) return Wrong("expected 64 hexadecimal digits after sha256:");
     const std::string bytes = absl::HexStringToBytes(token);
     std::copy(bytes.begin(), bytes.end(), digest.begin());
   } else {
@@ -145,9 +317,6 @@ absl::Status TokenTable::AddLine(absl::string_view line) {
     }
     digest = DigestOf(token);
     holds_secrets_ = true;
-  }
-  if (principals_.size() == kMaxTokens) {
-    return Wrong(absl::StrCat("the file has more than ", kMaxTokens, " tokens"));
   }
   if (!principals_.emplace(KeyOf(digest), Entry{digest, std::move(principal)}).second) {
     return Wrong("this token is already on an earlier line");
@@ -165,15 +334,49 @@ PrincipalPointer TokenTable::Find(absl::string_view token) const {
   return entry.principal;
 }
 
+PrincipalPointer TokenTable::FindOther(const std::string& credential) const {
+  const auto found = others_.find(credential);
+  return found == others_.end() ? nullptr : found->second;
+}
+
+PrincipalPointer TokenTable::FindCertificate(absl::string_view digest,
+                                             absl::Span<const std::string> names) const {
+  if (others_.empty()) return nullptr;
+  if (PrincipalPointer found = FindOther(absl::StrCat(kDigestPrefix, digest))) return found;
+  for (const std::string& name : names) {
+    if (PrincipalPointer found = FindOther(name)) return found;
+  }
+  return nullptr;
+}
+
+PrincipalPointer TokenTable::FindUser(uint32_t uid) const {
+  return others_.empty() ? nullptr : FindOther(absl::StrCat(kUserPrefix, uid));
+}
+
 void TokenTable::KeepFrom(const TokenTable& before) {
+  for (auto& [name, shared] : names_) {
+    const auto found = before.names_.find(name);
+    if (found != before.names_.end() && found->second.rates == shared.rates) {
+      shared.spent = found->second.spent;
+    }
+  }
+  // A principal of which the file says the same is kept, and any other gets what its name has
+  // spent.
+  const auto keep = [this](const std::shared_ptr<Principal>& old, std::shared_ptr<Principal>& now) {
+    if (old != nullptr && static_cast<const PrincipalFacts&>(*old) == *now) {
+      now = old;
+    } else if (!now->name.empty()) {
+      now->spent = names_.find(now->name)->second.spent;
+    }
+  };
   for (auto& [key, entry] : principals_) {
     const auto found = before.principals_.find(key);
-    if (found == before.principals_.end() || found->second.digest != entry.digest) continue;
-    const std::shared_ptr<Principal>& old = found->second.principal;
-    const Principal& now = *entry.principal;
-    if (old->name == now.name && old->role == now.role && old->until == now.until) {
-      entry.principal = old;
-    }
+    const bool there = found != before.principals_.end() && found->second.digest == entry.digest;
+    keep(there ? found->second.principal : nullptr, entry.principal);
+  }
+  for (auto& [key, principal] : others_) {
+    const auto found = before.others_.find(key);
+    keep(found != before.others_.end() ? found->second : nullptr, principal);
   }
 }
 
@@ -184,21 +387,10 @@ void TokenTable::RevokeOthers(const TokenTable& next) const {
       entry.principal->revoked.store(true);
     }
   }
-}
-
-absl::Status Principal::Check() const {
-  if (revoked.load(std::memory_order_relaxed)) {
-    return MakeError(absl::StatusCode::kUnauthenticated, reason::kTokenRevoked, "",
-                     "the token was taken out of this server's file, or its role was changed; "
-                     "call again with the token that is in force");
+  for (const auto& [key, principal] : others_) {
+    const auto found = next.others_.find(key);
+    if (found == next.others_.end() || found->second != principal) principal->revoked.store(true);
   }
-  if (until != absl::InfiniteFuture() && absl::Now() >= until) {
-    return MakeError(absl::StatusCode::kUnauthenticated, reason::kTokenExpired, "",
-                     absl::StrCat("the token was valid until ",
-                                  absl::FormatTime(absl::RFC3339_sec, until, absl::UTCTimeZone()),
-                                  "; ask the operator for a new one"));
-  }
-  return absl::OkStatus();
 }
 
 namespace {
@@ -280,14 +472,15 @@ absl::Status TokenFile::Load() {
                      DetailOf(table.status()).value_or(ErrorDetail()).metadata);
   }
   PHIMAP_RETURN_IF_ERROR(CheckMode(path_, content.mode, *table));
-  logger_.Log(LogLevel::kInfo, "tokens_loaded",
-              {{"path", path_}, {"tokens", absl::StrCat(table->size())}});
+  logger_.Log(LogLevel::kInfo, "tokens_loaded", {{"path", path_}, {"tokens", table->size()}});
   const std::shared_ptr<const TokenTable> before = this->table();
   if (before != nullptr) table->KeepFrom(*before);
   const auto loaded = std::make_shared<const TokenTable>(*std::move(table));
+  static std::atomic<uint64_t> tables{0};
   {
     MutexLock lock(&mutex_);
     table_ = loaded;
+    table_number_.store(++tables, std::memory_order_release);
   }
   // Only now, so that a call that begins is refused or finds whom its token stands for in force.
   if (before != nullptr) before->RevokeOthers(*loaded);
@@ -299,7 +492,7 @@ void TokenFile::Reload() {
     if (prometheus::Counter* const failures = failures_.load()) failures->Increment();
     // The message names the file's lines and numbers, never its content.
     logger_.Log(LogLevel::kError, "tokens_not_loaded",
-                {{"error", std::string(loaded.message())}, {"in_force", "the previous tokens"}});
+                {{"error", loaded.message()}, {"in_force", "the previous tokens"}});
   }
 }
 

@@ -51,6 +51,9 @@ class BuildComputation {
   // Returns RESOURCE_EXHAUSTED for a build that can never fit into memory, whatever rows it gets.
   absl::Status CheckEverFits(const BuildOrder& order) const;
 
+  // Changes Options::spool_bytes.
+  void SetSpoolBytes(int64_t bytes) { spool_space_.SetLimitBytes(bytes); }
+
   // Adds a block of rows to the job's sample or training. The first block reserves the memory of a
   // sample, and each block what a training then holds. Runs on a build thread, unless the job has
   // ended.

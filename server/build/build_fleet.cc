@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/status/error.h"
@@ -24,7 +25,15 @@ constexpr absl::Duration kCancelWait = absl::Seconds(2);
 constexpr absl::Duration kCancelPoll = absl::Milliseconds(100);
 // The claim of a followed build is kept for this long after its lease has expired, in case the
 // client streams the build again.
-constexpr absl::Duration kForgetAfter = absl::Hours(1);
+constexpr absl::Duration kForgetAfter = absl::Minutes(10);
+
+absl::Status AbortedAndLeft() {
+  return MakeError(
+      Code::kAborted, reason::kBuildInterrupted, "",
+      absl::StrCat("the server ended before the build was done, and its client did not send the "
+                   "stream again within ",
+                   absl::FormatDuration(kForgetAfter), "; send it again with a new UUID"));
+}
 
 BuildSnapshot SnapshotOf(const BuildClaim& claim) {
   return {.id = {claim.mapping, claim.build_id},
@@ -35,6 +44,7 @@ BuildSnapshot SnapshotOf(const BuildClaim& claim) {
           .seconds_left = 0,
           .version = nullptr,
           .error = absl::OkStatus(),
+          .owner = claim.owner,
           // Negative, so that these builds come after those of this server.
           .order = std::numeric_limits<int64_t>::min() + absl::ToUnixMicros(claim.start_time)};
 }
@@ -66,8 +76,8 @@ BuildRecord RecordOf(const BuildClaim& claim, const BuildClaimant& claimant,
 
 absl::StatusOr<BuildManager::Attachment> BuildManager::Claim(const std::shared_ptr<BuildJob>& job) {
   const BuildId& id = job->id();
-  const absl::StatusOr<BuildClaims::Taken> taken =
-      store_.claims()->Take(id.mapping, id.build_id, job->spec_digest(), options_.lease);
+  const absl::StatusOr<BuildClaims::Taken> taken = store_.claims()->Take(
+      id.mapping, id.build_id, job->spec_digest(), options_.lease, job->order().origin.principal);
   if (!taken.ok()) {
     GiveBack(job, taken.status());
     return taken.status();
@@ -144,7 +154,9 @@ void BuildManager::ReleaseClaims() {
   {
     MutexLock lock(&mutex_);
     std::swap(releases, to_release_);
+    ++pending_;
   }
+  const absl::Cleanup end_pending = [this] { EndPending(); };
   for (const BuildClaims::Renewal& claim : releases) {
     // If this fails, the claim's lease expires by itself.
     store_.claims()->Release(claim.mapping, claim.build_id, claim.epoch).IgnoreError();
@@ -178,7 +190,7 @@ void BuildManager::NoteRenewal(const absl::Status& renewed) {
   const LoggedError why = ErrorForLog(renewed);
   logger_.Log(failing ? LogLevel::kWarning : LogLevel::kInfo,
               failing ? "build_claims_not_renewed" : "build_claims_renewed_again",
-              {{"code", why.code}, {"reason", why.reason}, {"message", why.message}});
+              {{"code", why.code}, {"reason", why.reason}, {"error", why.message}});
 }
 
 void BuildManager::FollowElsewhere() {
@@ -222,7 +234,7 @@ void BuildManager::EndBuildsOfTheDead() {
     } else if (!claim.progress.followed) {
       RecordForTheDead(claim, AbortedByRestart()).IgnoreError();
     } else if (claim.over_for > kForgetAfter) {
-      RecordForTheDead(claim, absl::OkStatus()).IgnoreError();
+      RecordForTheDead(claim, AbortedAndLeft()).IgnoreError();
     }
   }
 }
@@ -232,12 +244,23 @@ absl::Status BuildManager::RecordForTheDead(const BuildClaim& claim, const absl:
   if (Find({claim.mapping, claim.build_id}) != nullptr) return absl::OkStatus();
   PHIMAP_ASSIGN_OR_RETURN(const BuildClaims::Taken taken,
                           store_.claims()->Take(claim.mapping, claim.build_id, claim.spec_digest,
-                                                absl::ZeroDuration()));
+                                                absl::ZeroDuration(), claim.owner));
   if (!taken.ours) return absl::OkStatus();
-  if (error.ok()) {
-    return store_.claims()->Release(claim.mapping, claim.build_id, taken.claim.claimant.epoch);
-  }
-  return store_.RecordFailedBuild(RecordOf(claim, taken.claim.claimant, error));
+  ChangeOrigin origin;
+  origin.method = "the end of a build whose server is gone";
+  origin.principal = claim.owner;
+  PHIMAP_RETURN_IF_ERROR(
+      store_.RecordFailedBuild(RecordOf(claim, taken.claim.claimant, error), origin));
+  const LoggedError why = ErrorForLog(error);
+  logger_.Log(LogLevel::kWarning, "build_ended",
+              {{"mapping", claim.mapping},
+               {"build_id", claim.build_id},
+               {"rows", claim.progress.rows_received},
+               {"code", why.code},
+               {"reason", why.reason},
+               {"error", why.message},
+               {"caller", claim.owner}});
+  return absl::OkStatus();
 }
 
 absl::StatusOr<BuildSnapshot> BuildManager::GetElsewhere(const BuildId& id) {
@@ -248,9 +271,10 @@ absl::StatusOr<BuildSnapshot> BuildManager::GetElsewhere(const BuildId& id) {
   return SnapshotOf(*claim);
 }
 
-absl::StatusOr<BuildSnapshot> BuildManager::CancelElsewhere(const BuildId& id) {
+absl::StatusOr<BuildSnapshot> BuildManager::CancelElsewhere(const BuildId& id,
+                                                            const ChangeOrigin& origin) {
   BuildClaims& claims = *store_.claims();
-  PHIMAP_ASSIGN_OR_RETURN(const bool asked, claims.RequestCancel(id.mapping, id.build_id));
+  PHIMAP_ASSIGN_OR_RETURN(const bool asked, claims.RequestCancel(id.mapping, id.build_id, origin));
   if (!asked) return Get(id);
   const absl::Time until = SteadyNow() + kCancelWait;
   while (true) {

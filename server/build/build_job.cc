@@ -59,7 +59,8 @@ std::optional<BuildState> NextState(BuildState state, BuildEvent event) {
     case BuildEvent::kAbandon:
       return Only(state == BuildState::kReceiving, BuildState::kFailed);
     case BuildEvent::kFail:
-      return Only(state == BuildState::kComputing || state == BuildState::kPublishing,
+      return Only(state == BuildState::kQueued || state == BuildState::kComputing ||
+                      state == BuildState::kPublishing,
                   BuildState::kFailed);
     case BuildEvent::kCancel:
       return Only(!IsFinished(state) && state != BuildState::kPublishing, BuildState::kCancelled);
@@ -92,6 +93,8 @@ BuildJob::BuildJob(BuildId id, BuildOrder order, std::string spec_digest, Clock:
       last_activity_(now),
       quantum_(std::move(quantum)) {
   snapshot_.id = id_;
+  snapshot_.owner = order_.origin.principal;
+  if (order_.span.recorded()) TracePhase();
   Gauge(snapshot_.state).Increment();
 }
 
@@ -143,11 +146,11 @@ bool BuildJob::Move(BuildEvent event, absl::Status error,
   MutexLock lock(&mutex_);
   const std::optional<BuildState> next = NextState(snapshot_.state, event);
   if (!next.has_value()) return false;
-  Gauge(snapshot_.state).Decrement();
-  Gauge(*next).Increment();
   // An interrupted phase says nothing about how long the phase takes.
   if (*next == BuildState::kFailed || *next == BuildState::kCancelled) timed_phase_.clear();
-  EnterPhase(PhaseOf(*next));
+  EnterPhase(PhaseOf(*next));  // first, because it may find no memory
+  Gauge(snapshot_.state).Decrement();
+  Gauge(*next).Increment();
   snapshot_.state = *next;
   snapshot_.error = std::move(error);
   snapshot_.version = std::move(version);
@@ -241,6 +244,16 @@ void BuildJob::EnterPhase(absl::string_view phase) {
   }
   timed_phase_ = std::string(phase);
   phase_begin_ = now;
+  if (order_.span.recorded()) TracePhase();
+}
+
+void BuildJob::TracePhase() {
+  phase_span_ = Span();  // which ends the one before
+  if (timed_phase_.empty()) return;
+  phase_span_ = order_.span.Child("build phase");
+  phase_span_.Set("phimap.phase", timed_phase_);
+  phase_span_.Set("phimap.mapping", id_.mapping);
+  phase_span_.Set("phimap.build_id", id_.build_id);
 }
 
 void BuildJob::NotifyObservers() {

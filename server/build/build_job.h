@@ -24,11 +24,14 @@
 #include "core/thread/mutex.h"
 #include "core/train/training.h"
 #include "server/admission/caller_shares.h"
+#include "server/admission/change_origin.h"
 #include "server/admission/memory_budget.h"
+#include "server/admission/principal.h"
 #include "server/build/version_reader.h"
 #include "server/observe/metrics.h"
 #include "server/registry/version_handle.h"
 #include "server/schedule/job_queue.h"
+#include "server/trace/span.h"
 
 namespace phimap {
 
@@ -64,7 +67,7 @@ enum class BuildEvent {
   kPublished,
   // The stream broke or was invalid.
   kAbandon,
-  // Computing or publishing failed.
+  // It could not be queued, computed or published.
   kFail,
   // CancelBuild was called, the server shuts down, or the claim was lost.
   kCancel,
@@ -103,6 +106,10 @@ struct BuildOrder {
   absl::Duration ttl = absl::InfiniteDuration();
   // Who ordered it. Not part of the digest.
   CallerPointer caller = nullptr;
+  PrincipalPointer principal = nullptr;
+  ChangeOrigin origin = {};
+  // The span of the call that ordered it; its phases become children, also when the call is over.
+  SpanContext span = {};
 
   BuildOrder() = default;
   BuildOrder(BuildSpec the_spec, absl::Duration the_ttl = absl::InfiniteDuration())  // NOLINT
@@ -125,6 +132,8 @@ struct BuildSnapshot {
   std::shared_ptr<const CertifiedVersion> version;
   // Not OK if the build failed or was cancelled.
   absl::Status error;
+  // The name of the caller who ordered it; "" if it has none, or the build was read from the store.
+  std::string owner = {};
   // Place in a list, which has larger numbers first. Set only in lists.
   int64_t order = 0;
 };
@@ -210,6 +219,8 @@ class BuildJob final : public BuildMonitor {
   void NotifyObservers() ABSL_LOCKS_EXCLUDED(mutex_);
   // Records the duration of the current phase and starts `phase`; "" means no phase.
   void EnterPhase(absl::string_view phase) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Begins the span of timed_phase_, and ends the one before. REQUIRES: the build is traced.
+  void TracePhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double SecondsLeft(double fraction) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   prometheus::Gauge& Gauge(BuildState state) const;
 
@@ -228,6 +239,8 @@ class BuildJob final : public BuildMonitor {
   // Name under which the metrics count the time since phase_begin_.
   std::string timed_phase_ ABSL_GUARDED_BY(mutex_);
   Clock::time_point phase_begin_ ABSL_GUARDED_BY(mutex_);
+  // The phase since phase_begin_, if the build is traced.
+  Span phase_span_ ABSL_GUARDED_BY(mutex_);
   // Time at which computing started.
   Clock::time_point computing_since_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<BuildObserver>> observers_ ABSL_GUARDED_BY(mutex_);

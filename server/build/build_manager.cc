@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "core/thread/start_thread.h"
+#include "core/thread/steady_time.h"
 #include "server/build/build_error.h"
 #include "server/build/stored_build.h"
 #include "server/store/sha256.h"
@@ -57,6 +60,12 @@ BuildManager::~BuildManager() {
   if (claim_watch_.joinable()) claim_watch_.join();
 }
 
+void BuildManager::SetLimits(int max_builds, int64_t memory_bytes, int64_t spool_bytes) {
+  places_.SetPlaces(max_builds);
+  memory_.SetMaxBytes(memory_bytes);
+  computation_.SetSpoolBytes(spool_bytes);
+}
+
 void BuildManager::Begin(BuildId id, BuildOrder order,
                          std::function<void(absl::StatusOr<Attachment>)> done) {
   if (absl::Status listed = CheckKernel(order.spec); !listed.ok()) return done(listed);
@@ -69,15 +78,19 @@ void BuildManager::Begin(BuildId id, BuildOrder order,
   }
   if (known.has_value()) return done(*std::move(known));
   const CallerPointer submitter = order.caller;
+  // Also without memory to queue the look-up: Drain would wait for it forever.
+  bool will_end = false;
+  const absl::Cleanup end_pending = [&] {
+    if (!will_end) EndPending();
+  };
   const absl::Status queued = store_pool_.Submit(
       [this, id = std::move(id), order = std::move(order), digest = std::move(digest), done] {
         done(LookUp(id, order, digest));
         EndPending();
       },
       submitter);
-  if (queued.ok()) return;
-  done(queued);
-  EndPending();
+  will_end = queued.ok();
+  if (!queued.ok()) done(queued);
 }
 
 absl::Status BuildManager::CheckKernel(const BuildSpec& spec) const {
@@ -109,8 +122,20 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::LookUp(const BuildId& id,
     if (!stored.ok()) return stored.status();
     return AttachToStored(id, digest, *std::move(stored));
   }
+  BuildClaims* const claims = store_.claims();
+  if (claims != nullptr) {
+    // Before it counts for its caller's rate: a client asks again and again for an id whose server
+    // has died, until the claim is over.
+    PHIMAP_ASSIGN_OR_RETURN(const std::optional<BuildClaim> claim,
+                            claims->Find(id.mapping, id.build_id));
+    const bool elsewhere =
+        claim.has_value() && !claim->over() && claim->claimant.server_id != claims->server_id();
+    if (elsewhere) return AttachElsewhere(id, digest, *claim);
+  }
+  // Before the rows are sent; the transaction that stores the version checks it again.
+  PHIMAP_RETURN_IF_ERROR(store_.CheckShare(order.origin));
   absl::StatusOr<Attachment> entered = Enter(id, order, digest);
-  if (!entered.ok() || entered->attached || store_.claims() == nullptr) return entered;
+  if (!entered.ok() || entered->attached || claims == nullptr) return entered;
   return Claim(entered->job);
 }
 
@@ -138,6 +163,9 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::Enter(const BuildId& id,
   std::optional<SharedPlaces::Place> place = places_.Take(order.caller);
   if (!place.has_value()) {
     return TooManyBuilds(unfinished_, places_.Text(order.caller), places_.LimitOf(order.caller));
+  }
+  if (order.principal != nullptr) {
+    PHIMAP_RETURN_IF_ERROR(order.principal->Spend(Rated::kBuilds, 1, SteadyNow()));
   }
   auto job = std::make_shared<BuildJob>(id, order, digest, options_.now(),
                                         WorkQuantum(options_.yield, options_.quantum), metrics_);
@@ -183,9 +211,14 @@ absl::Status BuildManager::Finish(const std::shared_ptr<BuildJob>& job, int64_t 
     Abandon(job, error);
     return error;
   }
-  if (!job->Apply(BuildEvent::kFinish)) return job->Snapshot().error;
-  Queue(compute_queue_, job, [this, job] { Run(job); });
-  return absl::OkStatus();
+  const absl::Status queued = CatchOutOfMemory<absl::Status>([&]() -> absl::Status {
+    if (!job->Apply(BuildEvent::kFinish)) return job->Snapshot().error;
+    Queue(compute_queue_, job, [this, job] { Run(job); });
+    return absl::OkStatus();
+  });
+  // A build that is queued outlives its call, so nobody else would end one that no thread takes.
+  if (!queued.ok()) End(job, {BuildEvent::kFail, queued, Keep::kInMemory});
+  return queued;
 }
 
 void BuildManager::Abandon(const std::shared_ptr<BuildJob>& job, const absl::Status& error) {
@@ -220,6 +253,7 @@ absl::StatusOr<CertifiedVersion> BuildManager::Publish(const BuildJob& job, Buil
   request.spec_digest = job.spec_digest();
   request.rows_received = job.Snapshot().rows_received;
   request.claimant = ClaimantOf(job);
+  request.origin = job.order().origin;
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store_.Publish(request, built.bytes));
   // The version is published even if its name cannot be read now; the registry logs that error.
   registry_.CatchUp().IgnoreError();
@@ -240,10 +274,11 @@ std::optional<BuildClaimant> BuildManager::ClaimantOf(const BuildJob& job) const
   return BuildClaimant{store_.claims()->server_id(), job.claim_epoch()};
 }
 
-void BuildManager::RecordFailure(const BuildJob& job, const absl::Status& error) {
-  BuildRecord record = FailureRecord(job, error);
+void BuildManager::RecordFailure(const BuildJob& job, const Ending& ending) {
+  BuildRecord record = FailureRecord(job, ending.error);
   record.claimant = ClaimantOf(job);
-  const absl::Status recorded = store_.RecordFailedBuild(record);
+  const absl::Status recorded =
+      store_.RecordFailedBuild(record, job.order().origin, ending.cancelled_by);
   if (recorded.ok()) return;
   // The client still gets its answer; only later look-ups of this build will not find it.
   const LoggedError why = ErrorForLog(recorded);
@@ -252,7 +287,7 @@ void BuildManager::RecordFailure(const BuildJob& job, const absl::Status& error)
                {"build_id", job.id().build_id},
                {"code", why.code},
                {"reason", why.reason},
-               {"message", why.message}});
+               {"error", why.message}});
 }
 
 bool BuildManager::End(const std::shared_ptr<BuildJob>& job, Ending ending) {
@@ -270,13 +305,18 @@ bool BuildManager::End(const std::shared_ptr<BuildJob>& job, Ending ending) {
     }
     if (ending.keep == Keep::kNothing) Forget(job);
   }
-  if (ending.keep == Keep::kInStore) RecordFailure(*job, ending.error);
-  if (ending.event != BuildEvent::kPublished) ReleaseSoon(*job);
-  LogEnd(*job);
+  // Also if there is no memory for what follows.
+  const absl::Cleanup end_pending = [this] { EndPending(); };
+  try {
+    if (ending.keep == Keep::kInStore) RecordFailure(*job, ending);
+    if (ending.event != BuildEvent::kPublished) ReleaseSoon(*job);
+    LogEnd(*job);
+  } catch (const std::bad_alloc&) {
+    // Those who follow the build must learn of its end.
+  }
   job->Announce();
   Withdraw(*job);
   if (ending.keep != Keep::kNothing) Remember(job);
-  EndPending();
   return true;
 }
 
@@ -284,15 +324,20 @@ void BuildManager::LogEnd(const BuildJob& job) const {
   const BuildSnapshot snapshot = job.Snapshot();
   const bool done = snapshot.state == BuildState::kDone;
   const LoggedError why = ErrorForLog(snapshot.error);
+  const ChangeOrigin& origin = job.order().origin;
   logger_.Log(done ? LogLevel::kInfo : LogLevel::kWarning, done ? "build_done" : "build_ended",
               {{"mapping", job.id().mapping},
                {"build_id", job.id().build_id},
-               {"rows", absl::StrCat(snapshot.rows_received)},
-               {"version", done ? absl::StrCat(snapshot.version->record.number) : "none"},
+               {"rows", snapshot.rows_received},
+               {"version", done ? std::optional(snapshot.version->record.number) : std::nullopt},
                {"code", why.code},
                {"reason", why.reason},
                {"field", why.field},
-               {"message", why.message}});
+               {"error", why.message},
+               {"peer", origin.peer},
+               {"caller", origin.principal},
+               {"request_id", origin.request_id},
+               {"trace_id", origin.trace_id}});
 }
 
 void BuildManager::Remember(const std::shared_ptr<BuildJob>& job) {
@@ -349,15 +394,23 @@ absl::StatusOr<BuildSnapshot> BuildManager::Get(const BuildId& id) {
   return std::move(stored->snapshot);
 }
 
-absl::StatusOr<BuildSnapshot> BuildManager::Cancel(const BuildId& id) {
+absl::StatusOr<BuildSnapshot> BuildManager::Cancel(const BuildId& id, const ChangeOrigin& origin) {
   const std::shared_ptr<BuildJob> job = Find(id);
-  if (job == nullptr) return store_.claims() == nullptr ? Get(id) : CancelElsewhere(id);
-  CancelNow(job);
+  // The line of the build's end names the caller who ordered it.
+  logger_.Log(LogLevel::kInfo, "build_cancel_asked",
+              {{"mapping", id.mapping},
+               {"build_id", id.build_id},
+               {"peer", origin.peer},
+               {"caller", origin.principal},
+               {"request_id", origin.request_id},
+               {"trace_id", origin.trace_id}});
+  if (job == nullptr) return store_.claims() == nullptr ? Get(id) : CancelElsewhere(id, origin);
+  CancelNow(job, &origin);
   return job->Snapshot();
 }
 
-void BuildManager::CancelNow(const std::shared_ptr<BuildJob>& job) {
-  End(job, {BuildEvent::kCancel, CancelledByCall(), Keep::kInStore});
+void BuildManager::CancelNow(const std::shared_ptr<BuildJob>& job, const ChangeOrigin* origin) {
+  End(job, {BuildEvent::kCancel, CancelledByCall(), Keep::kInStore, nullptr, origin});
 }
 
 std::vector<BuildSnapshot> BuildManager::List(absl::string_view mapping) const {
@@ -443,7 +496,11 @@ void BuildManager::Drain(Clock::time_point deadline) {
     MutexLock lock(&mutex_);
     while (unfinished_ + pending_ > 0) changed_.Wait(&mutex_);
   }
-  if (store_.claims() != nullptr) ReleaseClaims();
+  if (store_.claims() == nullptr) return;
+  ReleaseClaims();
+  // Another thread may be releasing some.
+  MutexLock lock(&mutex_);
+  while (pending_ > 0) changed_.Wait(&mutex_);
 }
 
 }  // namespace phimap

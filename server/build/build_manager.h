@@ -119,10 +119,10 @@ class BuildManager {
   // Returns the state of a build, or NOT_FOUND. Blocking.
   absl::StatusOr<BuildSnapshot> Get(const BuildId& id);
   // Cancels a build unless it has finished or is publishing, and returns its state, or NOT_FOUND.
-  // Blocking.
-  absl::StatusOr<BuildSnapshot> Cancel(const BuildId& id);
+  // `origin`: who asks for it. Blocking.
+  absl::StatusOr<BuildSnapshot> Cancel(const BuildId& id, const ChangeOrigin& origin = {});
   // Memory limit of all unfinished builds together.
-  int64_t memory_limit_bytes() const { return options_.memory_bytes; }
+  int64_t memory_limit_bytes() const { return memory_.max_bytes(); }
   int compute_threads() const { return options_.compute_threads; }
   // Returns the builds in memory, newest first. An empty `mapping` means those of all mappings.
   std::vector<BuildSnapshot> List(absl::string_view mapping) const;
@@ -138,6 +138,9 @@ class BuildManager {
   // silence.
   MemoryBudget& memory() { return memory_; }
   absl::Duration idle_timeout() const { return options_.idle_timeout; }
+
+  // Changes Options::max_builds, memory_bytes and spool_bytes. Builds under way stay.
+  void SetLimits(int max_builds, int64_t memory_bytes, int64_t spool_bytes);
 
   // Ends builds whose client has been silent for idle_timeout, with DEADLINE_EXCEEDED. Called by a
   // thread of the manager, and by tests after they have moved the clock.
@@ -174,6 +177,8 @@ class BuildManager {
     absl::Status error;
     Keep keep;
     std::shared_ptr<const CertifiedVersion> version = nullptr;
+    // Who cancelled it by a call to this server; null otherwise.
+    const ChangeOrigin* cancelled_by = nullptr;
   };
 
   // Answers a Build from the jobs in memory, or with an error if the server is shutting down.
@@ -205,9 +210,9 @@ class BuildManager {
   // `error` is OK, releases the claim without a record.
   absl::Status RecordForTheDead(const BuildClaim& claim, const absl::Status& error);
   absl::StatusOr<BuildSnapshot> GetElsewhere(const BuildId& id);
-  absl::StatusOr<BuildSnapshot> CancelElsewhere(const BuildId& id);
+  absl::StatusOr<BuildSnapshot> CancelElsewhere(const BuildId& id, const ChangeOrigin& origin);
   void WatchClaims();
-  void CancelNow(const std::shared_ptr<BuildJob>& job);
+  void CancelNow(const std::shared_ptr<BuildJob>& job, const ChangeOrigin* origin = nullptr);
   std::optional<BuildClaimant> ClaimantOf(const BuildJob& job) const;
   absl::StatusOr<StoredBuild> ReadStored(const BuildId& id);
   absl::StatusOr<Attachment> Enter(const BuildId& id, const BuildOrder& order,
@@ -221,7 +226,7 @@ class BuildManager {
   void Run(const std::shared_ptr<BuildJob>& job);
   absl::StatusOr<CertifiedVersion> Publish(const BuildJob& job, BuiltVersion built);
   void Fail(const std::shared_ptr<BuildJob>& job, const absl::Status& error);
-  void RecordFailure(const BuildJob& job, const absl::Status& error);
+  void RecordFailure(const BuildJob& job, const Ending& ending);
   // Ends a build; the only way a build ends. Before observers are notified, its id and place are
   // free, or its result is kept. Returns false, and changes nothing, if the event is illegal in the
   // current state.

@@ -235,8 +235,8 @@ void DriftWatcher::Show(const Key& key, Watch& watch) {
     logger_.Log(LogLevel::kWarning, "drift_found",
                 {{"mapping", key.first},
                  {"alias", key.second},
-                 {"version", absl::StrCat(watch.version)},
-                 {"rows", absl::StrCat(watch.monitor->test().rows())}});
+                 {"version", watch.version},
+                 {"rows", watch.monitor->test().rows()}});
   }
   watch.is_over = is_over;
   metrics_.Show(key.first, key.second, watch.version, FiguresOf(*watch.monitor, watch.crossed));

@@ -23,6 +23,8 @@
 #include "server/http/inference_format.h"
 #include "server/http/openapi.h"
 #include "server/http/routes.h"
+#include "server/observe/log.h"
+#include "server/observe/request_id.h"
 #include "server/rpc/framed_message.h"
 #include "server/rpc/revisions.h"
 
@@ -59,15 +61,15 @@ class ChargedText final : public OutputBytes {
 constexpr char kBuildIdKey[] = "phimap-build-id";
 
 // What every answer says to browsers and caches.
-using Headers = absl::InlinedVector<Header, 14>;
+using Headers = absl::InlinedVector<Header, 16>;
 void AddCommon(Headers& headers, absl::string_view origin, absl::string_view cached = "no-store") {
   headers.push_back({"cache-control", cached});
   headers.push_back({"x-content-type-options", "nosniff"});
   if (origin.empty()) return;
   headers.push_back({"access-control-allow-origin", origin});
   headers.push_back({"access-control-expose-headers",
-                     "phimap-request-id, phimap-revision, phimap-build-id, retry-after, etag, "
-                     "content-disposition, "
+                     "x-request-id, phimap-request-id, phimap-revision, phimap-build-id, "
+                     "retry-after, etag, content-disposition, "
                      "inference-header-content-length"});
   headers.push_back({"vary", "origin"});
 }
@@ -84,7 +86,10 @@ void SendError(Stream& stream, const HttpError& error, absl::string_view origin,
   if (!error.retry_after.empty()) headers.push_back({"retry-after", error.retry_after});
   if (error.status == "401") headers.push_back({"www-authenticate", "Bearer"});
   if (!error.allow.empty()) headers.push_back({"allow", error.allow});
-  if (!request_id.empty()) headers.push_back({"phimap-request-id", request_id});
+  if (!request_id.empty()) {
+    headers.push_back({kRequestIdKey, request_id});
+    headers.push_back({"phimap-request-id", request_id});
+  }
   if (!build_id.empty()) headers.push_back({kBuildIdKey, build_id});
   stream.SendHeaders(headers, /*end=*/bodiless);
   if (bodiless) return;
@@ -99,7 +104,7 @@ void SendPreflight(Stream& stream, absl::string_view origin) {
                      {"access-control-allow-methods", "GET, POST, DELETE"},
                      {"access-control-allow-headers",
                       "authorization, content-type, accept, request-timeout, phimap-min-revision, "
-                      "inference-header-content-length"},
+                      "x-request-id, traceparent, inference-header-content-length"},
                      {"access-control-max-age", "600"}};
   AddCommon(headers, origin);
   stream.SendHeaders(headers, /*end=*/true);
@@ -135,14 +140,15 @@ class HttpCall final : public StreamHandler,
                        public Stream,
                        public std::enable_shared_from_this<HttpCall> {
  public:
-  // `origin` and `bodiless`: as for SendError.
+  // `origin` and `bodiless`: as for SendError. `request_id`: the caller's, "" if it sent none.
   HttpCall(Stream& client, HttpTarget target, absl::string_view origin, bool bodiless,
-           const CallEnvironment& environment, CallerPointer caller)
+           std::string request_id, const CallEnvironment& environment, CallerPointer caller)
       : client_(&client),
         loop_(client.loop()),
         target_(std::move(target)),
         origin_(origin),
         bodiless_(bodiless),
+        request_id_(std::move(request_id)),
         build_id_(target_.format->build_id()),
         environment_(environment),
         caller_(std::move(caller)) {}
@@ -305,6 +311,7 @@ class HttpCall final : public StreamHandler,
   }
 
   void EndWithError(const HttpError& error, absl::string_view request_id = {}) {
+    if (request_id.empty()) request_id = request_id_;
     if (!part_sent_) return SendError(*client_, error, origin_, request_id, bodiless_, build_id_);
     std::string late = target_.format->LateError(error);
     if (late.empty()) return client_->Reset(ResetCode::kInternalError);
@@ -351,6 +358,7 @@ class HttpCall final : public StreamHandler,
     if (!length.empty()) headers.push_back({"content-length", length});
     for (const auto& [name, value] : answer.headers) headers.push_back({name, value});
     AddCommon(headers, origin_);
+    if (!request_id_.empty()) headers.push_back({kRequestIdKey, request_id_});
     if (!revision_.empty()) headers.push_back({kRevisionKey, revision_});
     if (!build_id_.empty()) headers.push_back({kBuildIdKey, build_id_});
     client_->SendHeaders(headers, /*end=*/bodiless_);
@@ -394,6 +402,7 @@ class HttpCall final : public StreamHandler,
   const HttpTarget target_;
   const std::string origin_;
   const bool bodiless_;
+  const std::string request_id_;
   const std::string build_id_;
   const CallEnvironment& environment_;
   const CallerPointer caller_;
@@ -487,15 +496,35 @@ absl::Status HttpDoor::CheckOrigin(absl::string_view flag, absl::string_view ori
                             Quoted(origin)));
 }
 
+void HttpDoor::LogRefusal(const Stream& stream, const absl::Status& status, const HttpError& error,
+                          const RequestId& request_id) const {
+  const LoggedError logged = ErrorForLog(status);
+  int number = 0;
+  static_cast<void>(absl::SimpleAtoi(error.status, &number));
+  dispatcher_.environment().logger.Log(LogLevel::kInfo, "http_refused",
+                                       {{"peer", stream.peer().address},
+                                        {"status", number},
+                                        {"reason", logged.reason},
+                                        {"field", logged.field},
+                                        {"request_id", request_id.Text()},
+                                        {"trace_id", request_id.TraceId()},
+                                        {"error", logged.message}});
+}
+
 void HttpDoor::OnRequest(Stream& stream, const RequestHead& head, bool ended) {
   const absl::string_view sent_origin = head.Find("origin");
   const absl::string_view origin = origins_.contains(sent_origin) ? sent_origin : "";
   const bool is_inference = IsInferencePath(head.Find(":path"));
-  const auto refuse = [&](const absl::Status& status, absl::string_view http_status = {},
-                          absl::string_view request_id = {}) {
-    const HttpError error = HttpErrorOf(status, http_status);
-    SendError(stream, is_inference ? InferenceError(error) : error, origin, request_id,
+  const RequestId request_id(CallerIdsOf(head));
+  const auto answer = [&](const HttpError& error) {
+    SendError(stream, is_inference ? InferenceError(error) : error, origin, request_id.Text(),
               head.Find(":method") == "HEAD");
+  };
+  // Refuses what is no call, or not yet.
+  const auto refuse = [&](const absl::Status& status, absl::string_view http_status = {}) {
+    const HttpError error = HttpErrorOf(status, http_status);
+    LogRefusal(stream, status, error, request_id);
+    answer(error);
   };
   if (head.too_large) {
     return refuse(Wrong(Code::kResourceExhausted, reason::kHeadersTooLarge, "",
@@ -527,12 +556,12 @@ void HttpDoor::OnRequest(Stream& stream, const RequestHead& head, bool ended) {
   if (!length.ok()) {
     return refuse(length.status(), absl::IsInvalidArgument(length.status()) ? "411" : "");
   }
-  const RequestId request_id;
   absl::StatusOr<Admission> admission = dispatcher_.Admit(
       stream, head,
       absl::StrCat("/", target.method->service()->full_name(), "/", target.method->name()),
       request_id);
-  if (!admission.ok()) return refuse(admission.status(), {}, request_id.Text());
+  // The dispatcher has logged it.
+  if (!admission.ok()) return answer(HttpErrorOf(admission.status()));
   const absl::StatusOr<absl::Time> deadline = DeadlineOf(head, admission->deadline);
   if (!deadline.ok()) return refuse(deadline.status());
   admission->deadline = *deadline;
@@ -546,9 +575,9 @@ void HttpDoor::OnRequest(Stream& stream, const RequestHead& head, bool ended) {
     }
   }
   const std::shared_ptr<RequestParser> parser = target.format;
-  const auto call =
-      std::make_shared<HttpCall>(stream, std::move(target), origin, head.Find(":method") == "HEAD",
-                                 dispatcher_.environment(), caller);
+  const auto call = std::make_shared<HttpCall>(
+      stream, std::move(target), origin, head.Find(":method") == "HEAD",
+      request_id.from_caller() ? request_id.Text() : "", dispatcher_.environment(), caller);
   stream.SetHandler(call);
   dispatcher_.Begin(*call, *std::move(admission), parser);
   cut ? call->BeginPieces(*std::move(uncut)) : call->BeginBody(*length);

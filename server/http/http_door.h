@@ -24,7 +24,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/http/host_names.h"
+#include "server/http/http_status.h"
 #include "server/http/page_files.h"
+#include "server/observe/request_id.h"
 #include "server/rpc/dispatcher.h"
 #include "server/rpc/transport/stream.h"
 
@@ -49,6 +51,11 @@ class HttpDoor final : public StreamAcceptor {
   void OnRequest(Stream& stream, const RequestHead& head, bool ended) override;
 
  private:
+  // Logs a request that is refused before the dispatcher sees it, or after the dispatcher admitted
+  // it and before its call begins.
+  void LogRefusal(const Stream& stream, const absl::Status& status, const HttpError& error,
+                  const RequestId& request_id) const;
+
   Dispatcher& dispatcher_;
   const HostNames names_;
   const absl::flat_hash_set<std::string> origins_;

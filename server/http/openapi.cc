@@ -375,6 +375,8 @@ class Document {
       AddQuery(request, given, parameters);
     }
     parameters.push_back(Reference("parameters", "request-timeout"));
+    parameters.push_back(Reference("parameters", "x-request-id"));
+    parameters.push_back(Reference("parameters", "traceparent"));
     parameters.push_back(Reference("parameters", "phimap-min-revision"));
     // A second rule of a call has a number.
     const int rules_of_call = ++rules_of_calls_[method.name()];
@@ -397,8 +399,8 @@ class Document {
         "responses",
         Responses(
             {{"description", JsonText("The answer.")},
-             {"headers",
-              JsonObject({{"phimap-revision", Reference("headers", "phimap-revision")}})},
+             {"headers", JsonObject({{"phimap-revision", Reference("headers", "phimap-revision")},
+                                     {"x-request-id", Reference("headers", "x-request-id")}})},
              {"content",
               Content(method.name(), true,
                       AnswerOf(method) == nullptr ? "" : schemas_.AnswerRef(*AnswerOf(method)))}}));
@@ -484,6 +486,17 @@ class Document {
         {{"request-timeout",
           ParameterOf("request-timeout", "header", false, "A deadline in seconds, such as 2.5.",
                       R"({"type":"number","minimum":0})")},
+         {"x-request-id",
+          ParameterOf(
+              "x-request-id", "header", false,
+              "Your id of the call, for the answer and the server's log: 1 to 128 printable "
+              "characters of ASCII. Any other counts as absent.",
+              R"({"type":"string"})")},
+         {"traceparent",
+          ParameterOf("traceparent", "header", false,
+                      "The trace that the call belongs to, as in the W3C's Trace Context, for the "
+                      "server's log. Any other text counts as absent.",
+                      R"({"type":"string"})")},
          {"phimap-min-revision",
           ParameterOf("phimap-min-revision", "header", false,
                       "The phimap-revision of an answer: the call sees the change of that answer.",
@@ -498,7 +511,10 @@ class Document {
     return JsonObject(
         {{"phimap-revision",
           header("The revision of the names, if the call changed them or saw one.", "string")},
-         {"phimap-request-id", header("What the server's log calls the request.", "string")},
+         {"x-request-id",
+          header("What the server's log calls the request: your x-request-id, if you sent one.",
+                 "string")},
+         {"phimap-request-id", header("The same, with errors only.", "string")},
          {"retry-after",
           header("Seconds after which the same call may succeed. Absent: waiting does not help.",
                  "integer")},
@@ -508,7 +524,8 @@ class Document {
   static std::string Errors(const std::string& schema) {
     const auto error = [&schema](absl::string_view description) {
       JsonMembers headers;
-      for (const char* const name : {"phimap-request-id", "retry-after", "www-authenticate"}) {
+      for (const char* const name :
+           {"x-request-id", "phimap-request-id", "retry-after", "www-authenticate"}) {
         headers.emplace_back(name, Reference("headers", name));
       }
       const std::string content =

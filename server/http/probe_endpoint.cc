@@ -27,8 +27,9 @@ constexpr size_t kMaxUnread = 8;
 // Age up to which metrics that somebody has not read yet are sent to others too.
 constexpr absl::Duration kSharedFor = absl::Seconds(1);
 
-Transport::Options TransportOptions() {
+Transport::Options TransportOptions(std::vector<std::string> header_proxies) {
   Transport::Options options;
+  options.header_proxies = std::move(header_proxies);
   options.connections_that_stay = kMaxConnections;
   options.max_queued_handshakes = 0;
   options.limits.max_header_bytes = 8 << 10;
@@ -130,9 +131,9 @@ class ProbeAnswers final : public StreamAcceptor {
 
 struct ProbeEndpoint::Parts {
   Parts(std::shared_ptr<const prometheus::Collectable> metrics, ProbeChecks checks, HostNames names,
-        const Logger& logger)
+        std::vector<std::string> header_proxies, const Logger& logger)
       : answers(std::move(metrics), std::move(checks), std::move(names)),
-        transport(TransportOptions(), answers, counts, logger) {}
+        transport(TransportOptions(std::move(header_proxies)), answers, counts, logger) {}
 
   ProbeAnswers answers;
   // The server's metrics of connections are about calls, so these count for nobody.
@@ -143,12 +144,13 @@ struct ProbeEndpoint::Parts {
 
 absl::StatusOr<std::unique_ptr<ProbeEndpoint>> ProbeEndpoint::Listen(
     const std::string& address, std::shared_ptr<const prometheus::Collectable> metrics,
-    const Logger& logger, ProbeChecks checks, HostNames names) {
+    const Logger& logger, ProbeChecks checks, HostNames names,
+    std::vector<std::string> header_proxies) {
   PHIMAP_ASSIGN_OR_RETURN(std::vector<ListeningSocket> sockets,
                           ListeningSocket::Tcp(address, "http"));
   const int port = sockets[0].port();
-  auto parts =
-      std::make_unique<Parts>(std::move(metrics), std::move(checks), std::move(names), logger);
+  auto parts = std::make_unique<Parts>(std::move(metrics), std::move(checks), std::move(names),
+                                       std::move(header_proxies), logger);
   std::vector<Transport::Endpoint> endpoints;
   for (ListeningSocket& socket : sockets) {
     endpoints.push_back(

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/http/host_names.h"
@@ -37,11 +38,13 @@ struct ProbeChecks {
 class ProbeEndpoint {
  public:
   // Listens on `address`, "HOST:PORT". Port 0 picks a free port. A request whose header Host is not
-  // in `names` is answered with 421. FAILED_PRECONDITION if the address cannot be bound. `logger`
-  // must outlive the endpoint.
+  // in `names` is answered with 421. Connections from `header_proxies` begin with a header of the
+  // PROXY protocol (Transport::Options). FAILED_PRECONDITION if the address cannot be bound.
+  // `logger` must outlive the endpoint.
   static absl::StatusOr<std::unique_ptr<ProbeEndpoint>> Listen(
       const std::string& address, std::shared_ptr<const prometheus::Collectable> metrics,
-      const Logger& logger, ProbeChecks checks = {}, HostNames names = {});
+      const Logger& logger, ProbeChecks checks = {}, HostNames names = {},
+      std::vector<std::string> header_proxies = {});
   ~ProbeEndpoint();
   ProbeEndpoint(const ProbeEndpoint&) = delete;
   ProbeEndpoint& operator=(const ProbeEndpoint&) = delete;

@@ -25,11 +25,12 @@
 namespace phimap {
 namespace {
 
-absl::StatusOr<VersionRecord> FindModel(Store& store, absl::string_view name,
+absl::StatusOr<VersionRecord> FindModel(Call& call, Store& store, absl::string_view name,
                                         absl::string_view version) {
   PHIMAP_ASSIGN_OR_RETURN(const std::string text, ReferenceToModel(name, version, kModelAskedFor));
   PHIMAP_ASSIGN_OR_RETURN(const Reference reference, ParseReference(text));
-  absl::StatusOr<VersionRecord> found = LookUpVersion(store, reference);
+  const absl::Status allowed = CheckReference(call, text);
+  absl::StatusOr<VersionRecord> found = allowed.ok() ? LookUpVersion(store, reference) : allowed;
   if (!found.ok()) return InModelFields(found.status(), kModelAskedFor);
   return found;
 }
@@ -91,10 +92,11 @@ std::vector<HeadOutput> OutputsOfHead(const HeadFacts* head) {
 
 }  // namespace
 
-absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataRequest& request,
+absl::Status ReadModelMetadata(Call& call, Store& store,
+                               const inference::ModelMetadataRequest& request,
                                inference::ModelMetadataResponse* response) {
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found,
-                          FindModel(store, request.name(), request.version()));
+                          FindModel(call, store, request.name(), request.version()));
   response->set_name(found.mapping);
   response->set_platform(kModelPlatform);
   // Versions that map strings have no input here: only phimap's own API carries strings.
@@ -177,10 +179,10 @@ inference::ModelConfig ModelConfigOf(const VersionRecord& version, const HeadFac
   return config;
 }
 
-absl::Status ReadModelConfig(Store& store, const inference::ModelConfigRequest& request,
+absl::Status ReadModelConfig(Call& call, Store& store, const inference::ModelConfigRequest& request,
                              inference::ModelConfigResponse* response) {
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found,
-                          FindModel(store, request.name(), request.version()));
+                          FindModel(call, store, request.name(), request.version()));
   PHIMAP_ASSIGN_OR_RETURN(const std::shared_ptr<const HeadFacts> head, ReadHeadFacts(store, found));
   *response->mutable_config() = ModelConfigOf(found, head.get());
   return absl::OkStatus();
@@ -241,12 +243,13 @@ struct Meant {
   }
 };
 
-absl::StatusOr<Meant> FindMeant(Store& store, const inference::ModelStatisticsRequest& request) {
+absl::StatusOr<Meant> FindMeant(Call& call, Store& store,
+                                const inference::ModelStatisticsRequest& request) {
   if (request.name().empty() && request.version().empty()) return Meant{};
   // Looks up a version even if the request is about a whole mapping: a mapping without versions is
   // an error.
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found,
-                          FindModel(store, request.name(), request.version()));
+                          FindModel(call, store, request.name(), request.version()));
   return Meant{found.mapping, request.version().empty() ? 0 : found.number};
 }
 
@@ -275,14 +278,14 @@ inference::ModelStatistics ModelStatisticsOf(const VersionCounts& counts) {
   return statistics;
 }
 
-absl::Status ReadModelStatistics(Store& store, VersionRegistry& registry,
+absl::Status ReadModelStatistics(Call& call, Store& store, VersionRegistry& registry,
                                  const inference::ModelStatisticsRequest& request,
                                  inference::ModelStatisticsResponse* response) {
-  PHIMAP_ASSIGN_OR_RETURN(const Meant meant, FindMeant(store, request));
+  PHIMAP_ASSIGN_OR_RETURN(const Meant meant, FindMeant(call, store, request));
   // The parts of a version come one after the other.
   std::vector<VersionCounts> all;
   for (const VersionHandle& version : registry.AllLive()) {
-    if (!meant.Has(version.record())) continue;
+    if (!meant.Has(version.record()) || !call.Sees(version.record().mapping)) continue;
     VersionCounts counts = CountsOf(version);
     if (!all.empty() && all.back().mapping == counts.mapping &&
         all.back().number == counts.number) {
@@ -299,13 +302,14 @@ absl::Status ReadModelStatistics(Store& store, VersionRegistry& registry,
 
 namespace {
 
-absl::StatusOr<std::vector<IndexedVersion>> AllVersions(Store& store) {
+absl::StatusOr<std::vector<IndexedVersion>> AllVersions(const Call& call, Store& store) {
   std::vector<IndexedVersion> versions;
   std::string after;
   while (true) {
     PHIMAP_ASSIGN_OR_RETURN(const std::vector<MappingRecord> page,
                             store.ListMappings(after, kPage));
     for (const MappingRecord& mapping : page) {
+      if (!call.Sees(mapping.name)) continue;
       const absl::StatusOr<std::vector<int64_t>> numbers = NumbersOf(store, mapping.name);
       // The mapping was deleted after it was listed.
       if (absl::IsNotFound(numbers.status())) continue;
@@ -338,9 +342,10 @@ absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndexOf(
   return response;
 }
 
-absl::Status ReadRepositoryIndex(Store& store, const inference::RepositoryIndexRequest& request,
+absl::Status ReadRepositoryIndex(Call& call, Store& store,
+                                 const inference::RepositoryIndexRequest& request,
                                  inference::RepositoryIndexResponse* response) {
-  PHIMAP_ASSIGN_OR_RETURN(const std::vector<IndexedVersion> versions, AllVersions(store));
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<IndexedVersion> versions, AllVersions(call, store));
   PHIMAP_ASSIGN_OR_RETURN(*response, RepositoryIndexOf(request, versions));
   return absl::OkStatus();
 }

@@ -19,7 +19,8 @@ namespace phimap {
 // Answers ModelMetadata. Blocking: reads the store. Returns INVALID_ARGUMENT (malformed name or
 // version), NOT_FOUND, and errors of the store. Leaves `properties` unset: MLServer's clients
 // declare field 6 differently, and cannot read an answer that has it.
-absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataRequest& request,
+absl::Status ReadModelMetadata(Call& call, Store& store,
+                               const inference::ModelMetadataRequest& request,
                                inference::ModelMetadataResponse* response);
 
 // Returns the configuration of `version`. It agrees with ModelMetadata, except that ModelMetadata
@@ -29,7 +30,7 @@ inference::ModelConfig ModelConfigOf(const VersionRecord& version, const HeadFac
 
 // Answers ModelConfig. Blocking: reads the store. Returns INVALID_ARGUMENT (malformed name or
 // version), NOT_FOUND, and errors of the store.
-absl::Status ReadModelConfig(Store& store, const inference::ModelConfigRequest& request,
+absl::Status ReadModelConfig(Call& call, Store& store, const inference::ModelConfigRequest& request,
                              inference::ModelConfigResponse* response);
 
 // A number of events and their total duration.
@@ -64,7 +65,7 @@ inference::ModelStatistics ModelStatisticsOf(const VersionCounts& counts);
 // Reports the counts of the requested versions that are in memory, ordered by name and number.
 // Blocking: reads the store. Returns INVALID_ARGUMENT (malformed name or version), NOT_FOUND, and
 // errors of the store.
-absl::Status ReadModelStatistics(Store& store, VersionRegistry& registry,
+absl::Status ReadModelStatistics(Call& call, Store& store, VersionRegistry& registry,
                                  const inference::ModelStatisticsRequest& request,
                                  inference::ModelStatisticsResponse* response);
 
@@ -82,7 +83,8 @@ absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndexOf(
 
 // Answers RepositoryIndex. Blocking: reads all versions from the store. Returns the errors of
 // RepositoryIndexOf and of the store.
-absl::Status ReadRepositoryIndex(Store& store, const inference::RepositoryIndexRequest& request,
+absl::Status ReadRepositoryIndex(Call& call, Store& store,
+                                 const inference::RepositoryIndexRequest& request,
                                  inference::RepositoryIndexResponse* response);
 
 }  // namespace phimap

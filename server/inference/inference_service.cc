@@ -69,7 +69,10 @@ class InferenceReadyCall final
     const absl::StatusOr<std::string> reference =
         ReferenceToModel(request().name(), request().version(), kModelAskedFor);
     if (!reference.ok()) return Finish(reference.status());
-    if (!serving_.load()) return Finish(absl::OkStatus());
+    // A version that the caller may not know of is not ready either.
+    if (!serving_.load() || !CheckReference(*this, *reference).ok()) {
+      return Finish(absl::OkStatus());
+    }
     registry_.Acquire(
         *reference, [this, self = shared_from_this()](const absl::StatusOr<VersionHandle>& found) {
           response().set_ready(found.ok());
@@ -147,10 +150,11 @@ class InferenceStreamCall final
 void AddInferenceService(const InferenceEnvironment& environment, Dispatcher& dispatcher) {
   using namespace inference;  // NOLINT: the messages of all methods
   const auto blocking = [&environment]<typename Request, typename Response>(
-                            absl::Status (*read)(Store&, const Request&, Response*)) {
+                            absl::Status (*read)(Call&, Store&, const Request&, Response*)) {
     return OpensBlocking<Request, Response>(
-        environment.store_pool, [&environment, read](const Request& request, Response* response) {
-          return read(environment.store, request, response);
+        environment.store_pool,
+        [&environment, read](Call& call, const Request& request, Response* response) {
+          return read(call, environment.store, request, response);
         });
   };
   const Dispatcher::Openers openers = {
@@ -178,9 +182,9 @@ void AddInferenceService(const InferenceEnvironment& environment, Dispatcher& di
       {"RepositoryIndex", blocking(ReadRepositoryIndex)},
       {"ModelStatistics", OpensBlocking<ModelStatisticsRequest, ModelStatisticsResponse>(
                               environment.store_pool,
-                              [&environment](const ModelStatisticsRequest& request,
+                              [&environment](Call& call, const ModelStatisticsRequest& request,
                                              ModelStatisticsResponse* response) {
-                                return ReadModelStatistics(environment.store,
+                                return ReadModelStatistics(call, environment.store,
                                                            environment.rows.registry, request,
                                                            response);
                               })},

@@ -55,8 +55,7 @@ void Log(gpr_log_func_args* args) {
   Target& target = TheTarget();
   MutexLock lock(&target.mutex);
   if (target.logger == nullptr) return;
-  target.logger->Log(LevelOf(args->severity), "grpc",
-                     {{"message", std::string(message)}, {"source", place}});
+  target.logger->Log(LevelOf(args->severity), "grpc", {{"message", message}, {"source", place}});
 }
 
 }  // namespace

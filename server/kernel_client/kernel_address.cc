@@ -50,7 +50,10 @@ absl::StatusOr<KernelAddress> ParseKernelAddress(absl::string_view text) {
                    "--kernel_service",
                    absl::StrCat("expected NAME=HOST:PORT, NAME=tls:HOST:PORT or NAME=unix:/PATH, "
                                 "where NAME has lower-case letters, digits and '_', got ",
-                                Quoted(text)));
+                                absl::StrContains(text, '@')
+                                    ? "one with @, which is not repeated here, since it may hold a "
+                                      "password"
+                                    : Quoted(text)));
 }
 
 }  // namespace phimap

@@ -21,6 +21,17 @@ bool IsGivenUp(const KernelQueue::Request& request) {
   return request.cancelled != nullptr && request.cancelled->load();
 }
 
+// The span of a call for several requests: a child of the first of them that is traced.
+Span SpanOf(const std::vector<KernelQueue::Request>& batch, int64_t examples) {
+  for (const KernelQueue::Request& request : batch) {
+    if (!request.span.recorded()) continue;
+    Span span = request.span.Child("phimap.v1.KernelService/ComputeBlock", SpanKind::kClient);
+    span.Set("phimap.examples", examples);
+    return span;
+  }
+  return Span();
+}
+
 }  // namespace
 
 KernelQueue::KernelQueue(KernelService& service, const RemoteFeatures& block, int64_t columns,
@@ -132,9 +143,12 @@ void KernelQueue::Send(Batch batch) {
     call.left_count += request.count;
     call.deadline = std::max(call.deadline, request.steady_deadline);
   }
+  const auto span = std::make_shared<Span>(SpanOf(batch, call.left_count));
+  call.trace_parent = span->context().traceparent();
   const auto shared = std::make_shared<Batch>(std::move(batch));
   service_.Compute(std::move(call),
-                   [self = shared_from_this(), shared](const KernelService::Answer& answer) {
+                   [self = shared_from_this(), shared, span](const KernelService::Answer& answer) {
+                     span->End(answer.status());
                      self->Answered(std::move(*shared), answer);
                    });
 }

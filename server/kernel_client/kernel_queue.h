@@ -29,6 +29,7 @@
 #include "core/thread/mutex.h"
 #include "core/thread/steady_time.h"
 #include "server/kernel_client/kernel_service.h"
+#include "server/trace/span.h"
 
 namespace phimap {
 
@@ -66,6 +67,8 @@ class KernelQueue final : public std::enable_shared_from_this<KernelQueue> {
     SteadyTime steady_deadline = SteadyTime::max();
     // Must outlive `done`.
     const std::atomic<bool>* cancelled = nullptr;
+    // The span of the call that wants the values.
+    SpanContext span = {};
     std::function<void(absl::StatusOr<KernelRows>)> done;
   };
 

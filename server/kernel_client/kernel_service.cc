@@ -145,6 +145,9 @@ class KernelService::Call final : public KernelBlockAnswer,
   void Begin(v1::KernelService::Stub& stub, SteadyTime deadline) {
     response.Clear();
     grpc::ClientContext& context = NewContext(deadline);
+    if (request.trace_parent.has_value()) {
+      context.AddMetadata(std::string(kTraceParentKey), request.trace_parent->ToString());
+    }
     reader_ = stub.PrepareAsyncComputeBlock(&context, message, service_.answers_.get());
     reader_->StartCall();
     // Nothing may touch this object after Finish: another thread may already handle the answer.

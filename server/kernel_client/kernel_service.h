@@ -33,6 +33,7 @@
 #include "server/kernel_client/kernel_address.h"
 #include "server/kernel_client/kernel_examples.h"
 #include "server/observe/metrics.h"
+#include "server/observe/trace_parent.h"
 
 namespace phimap {
 
@@ -93,6 +94,8 @@ struct KernelBlockRequest {
   bool want_diagonal = false;
   // Applies in addition to the service's time limit.
   SteadyTime deadline = SteadyTime::max();
+  // The header traceparent of the call; nullopt if it is not traced.
+  std::optional<TraceParent> trace_parent = std::nullopt;
 };
 
 class KernelService {

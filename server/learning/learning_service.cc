@@ -154,6 +154,9 @@ void EvaluateCall::TakeSpec() {
     return Finish(Unexpected("spec", "a spec in the first message only"));
   absl::StatusOr<EvaluationSpec> spec = EvaluationSpecFromProto(request().spec());
   if (!spec.ok()) return Finish(spec.status());
+  absl::Status allowed = CheckReference(*this, request().spec().reference());
+  if (!allowed.ok()) return Finish(WithFieldPrefix(allowed, "spec."));
+  if (allowed = Spend(Rated::kBuilds, 1); !allowed.ok()) return Finish(allowed);
   environment_.registry.Acquire(
       request().spec().reference(), [this, self = shared_from_this(), spec = *std::move(spec)](
                                         absl::StatusOr<VersionHandle> version) {
@@ -198,6 +201,9 @@ void EvaluateCall::TakeExamples() {
   const absl::StatusOr<ExamplesView> read = ReadExamples();
   if (!read.ok()) return Finish(WithFieldPrefix(read.status(), "examples."));
   const ExamplesView rows = *read;
+  if (const absl::Status spent = Spend(Rated::kRows, rows.rows()); !spent.ok()) {
+    return Finish(spent);
+  }
   if (job_->version().kernel() == nullptr) {
     return Queue(environment_.ingest, [this, rows](Job job) {
       const auto add = [&] { return Add(*job, rows); };
@@ -406,6 +412,8 @@ absl::Status TrainCall::TakeSpec() {
                      fields.has_tuning() ? "spec.tuning" : "spec.learn_scales",
                      "expected build with it: the features of a version stay as they are");
   }
+  PHIMAP_RETURN_IF_ERROR(
+      WithFieldPrefix(CheckReference(*this, request().spec().reference()), "spec."));
   registry_.Acquire(
       request().spec().reference(),
       [this, self = shared_from_this(), spec](const absl::StatusOr<VersionHandle>& version) {
@@ -442,7 +450,11 @@ absl::Status TrainCall::Order(absl::string_view name, absl::string_view path_of_
     PHIMAP_ASSIGN_OR_RETURN(order.ttl, TtlFromProto(fields.ttl(), "spec.ttl"));
   }
   order.training = std::make_shared<const TrainingOrder>(std::move(training));
+  PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(CheckNewVersion(name), path_of_name));
   order.caller = caller();
+  order.principal = principal();
+  order.origin = Origin();
+  order.span = span();
   builds().Begin(std::move(id), std::move(order), Opens());
   return absl::OkStatus();
 }

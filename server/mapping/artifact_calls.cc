@@ -41,7 +41,11 @@ void ExportCall::Start() {
 }
 
 // Input after the first message is ignored.
-void ExportCall::OnRequest() { QueueNext(); }
+void ExportCall::OnRequest() {
+  absl::Status allowed = CheckReference(*this, request().reference());
+  if (allowed.ok()) allowed = CheckExport();
+  allowed.ok() ? QueueNext() : Finish(allowed);
+}
 
 void ExportCall::OnRequestsEnd() { Finish(WrongMessageCount(request().GetTypeName(), "none")); }
 
@@ -91,6 +95,16 @@ absl::Status ExportCall::Open(v1::ArtifactChunk& first) {
     reader_ = *std::move(reader);
     RefToProto(record, first.mutable_version());
     first.set_artifact_size_bytes(reader_->size_bytes());
+    // An artifact holds rows that it was built from, so it is said who takes it.
+    const ChangeOrigin origin = Origin();
+    environment_.logger.Log(LogLevel::kInfo, "export_begun",
+                            {{"mapping", record.mapping},
+                             {"version", record.number},
+                             {"digest", record.digest},
+                             {"peer", origin.peer},
+                             {"caller", origin.principal},
+                             {"request_id", origin.request_id},
+                             {"trace_id", origin.trace_id}});
     return absl::OkStatus();
   }
 }
@@ -177,6 +191,9 @@ absl::Status ImportCall::TakeName(Artifact& artifact) {
   if (artifact != nullptr)
     return Unexpected("name", "the mapping's name in the first message only");
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request().name(), "name"));
+  PHIMAP_RETURN_IF_ERROR(CheckNewVersion(request().name()));
+  PHIMAP_RETURN_IF_ERROR(environment_.store.CheckShare(Origin()));
+  PHIMAP_RETURN_IF_ERROR(Spend(Rated::kBuilds, 1));
   artifact = std::make_shared<ArtifactImport>(request().name(), environment_.memory);
   return absl::OkStatus();
 }
@@ -189,13 +206,18 @@ absl::Status ImportCall::TakeChunk(Artifact& artifact) {
 
 absl::StatusOr<std::shared_ptr<const OutputBytes>> ImportCall::TakeDigest(Artifact& artifact) {
   if (artifact == nullptr) return NoMapping();
+  const ChangeOrigin origin = Origin();
   PHIMAP_ASSIGN_OR_RETURN(
       const CertifiedVersion version,
-      artifact->Finish(request().digest(), environment_.store, environment_.registry));
+      artifact->Finish(request().digest(), environment_.store, environment_.registry, origin));
   environment_.logger.Log(LogLevel::kInfo, "version_imported",
                           {{"mapping", version.record.mapping},
-                           {"version", absl::StrCat(version.record.number)},
-                           {"digest", version.record.digest}});
+                           {"version", version.record.number},
+                           {"digest", version.record.digest},
+                           {"peer", origin.peer},
+                           {"caller", origin.principal},
+                           {"request_id", origin.request_id},
+                           {"trace_id", origin.trace_id}});
   v1::Version response;
   VersionToProto(version, &response);
   return Frame(response);

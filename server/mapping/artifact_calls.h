@@ -28,6 +28,7 @@ struct ExportEnvironment {
   // A client that reads nothing for this long is disconnected, because it would keep others from
   // exporting.
   absl::Duration idle_timeout;
+  const Logger& logger;
 };
 
 // One Export call: receives a reference, sends the artifact in chunks.

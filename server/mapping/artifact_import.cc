@@ -72,11 +72,13 @@ absl::Status ArtifactImport::Append(absl::string_view bytes) {
 }
 
 absl::StatusOr<CertifiedVersion> ArtifactImport::Finish(absl::string_view digest, Store& store,
-                                                        VersionRegistry& registry) {
+                                                        VersionRegistry& registry,
+                                                        const ChangeOrigin& origin) {
   PHIMAP_RETURN_IF_ERROR(CheckSha256(digest, bytes_));
   absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(bytes_);
   if (!review.ok()) return DamageAsInput(review.status(), kChunk);
-  PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store.Import(RecordOf(mapping_, *review), bytes_));
+  PHIMAP_ASSIGN_OR_RETURN(VersionRecord record,
+                          store.Import(RecordOf(mapping_, *review), bytes_, origin));
   // The version is stored even if its name cannot be read now; the registry logs that error.
   registry.CatchUp().IgnoreError();
   return CertifiedVersion{std::move(record),

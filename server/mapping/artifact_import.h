@@ -40,7 +40,7 @@ class ArtifactImport {
   // (INVALID_ARGUMENT, field "chunk", and the errors of Engine::Load), stores them and notifies the
   // registry. Blocking, and heavy on the CPU.
   absl::StatusOr<CertifiedVersion> Finish(absl::string_view digest, Store& store,
-                                          VersionRegistry& registry);
+                                          VersionRegistry& registry, const ChangeOrigin& origin);
 
  private:
   absl::Status LookAtHead();

@@ -28,7 +28,11 @@ class BuildCall final : public BuildingCall<v1::BuildRequest, v1::BuildResponse>
     if (fields.has_ttl()) {
       PHIMAP_ASSIGN_OR_RETURN(order.ttl, TtlFromProto(fields.ttl(), "spec.ttl"));
     }
+    PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(CheckNewVersion(fields.name()), "spec."));
     order.caller = caller();
+    order.principal = principal();
+    order.origin = Origin();
+    order.span = span();
     builds().Begin(std::move(id), std::move(order), Opens());
     return absl::OkStatus();
   }

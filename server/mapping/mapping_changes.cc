@@ -31,38 +31,48 @@ void MappingChanges::CatchUp(const absl::Status& changed) {
 absl::StatusOr<AliasRecord> MappingChanges::SetAlias(absl::string_view mapping,
                                                      absl::string_view alias, int64_t version,
                                                      absl::string_view etag,
-                                                     absl::string_view operation_id) {
-  absl::StatusOr<AliasRecord> moved = store_.SetAlias(mapping, alias, version, etag, operation_id);
+                                                     const ChangeOrigin& origin) {
+  absl::StatusOr<AliasRecord> moved = store_.SetAlias(mapping, alias, version, etag, origin);
   CatchUp(moved.status());
   if (!moved.ok()) return moved;
   logger_.Log(LogLevel::kInfo, "alias_set",
               {{"mapping", moved->mapping},
                {"alias", moved->name},
-               {"version", absl::StrCat(moved->version)},
-               {"previous", absl::StrCat(moved->previous_version)}});
+               {"version", moved->version},
+               {"previous", moved->previous_version > 0 ? std::optional(moved->previous_version)
+                                                        : std::nullopt},
+               {"peer", origin.peer},
+               {"caller", origin.principal},
+               {"request_id", origin.request_id},
+               {"trace_id", origin.trace_id}});
   return moved;
 }
 
 absl::Status MappingChanges::DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                                         absl::string_view etag, absl::string_view operation_id) {
-  const absl::Status deleted = store_.DeleteAlias(mapping, alias, etag, operation_id);
+                                         absl::string_view etag, const ChangeOrigin& origin) {
+  const absl::Status deleted = store_.DeleteAlias(mapping, alias, etag, origin);
   CatchUp(deleted);
   if (deleted.ok()) {
     logger_.Log(LogLevel::kInfo, "alias_deleted",
-                {{"mapping", std::string(mapping)}, {"alias", std::string(alias)}});
+                {{"mapping", mapping},
+                 {"alias", alias},
+                 {"peer", origin.peer},
+                 {"caller", origin.principal},
+                 {"request_id", origin.request_id},
+                 {"trace_id", origin.trace_id}});
   }
   return deleted;
 }
 
 absl::Status MappingChanges::DeleteVersion(const Reference& version, Rollbacks rollbacks,
-                                           absl::string_view operation_id) {
+                                           const ChangeOrigin& origin) {
   std::optional<int64_t> number = version.number;
   absl::Status deleted;
   if (number.has_value()) {
-    deleted = store_.DeleteVersion(version.mapping, *number, rollbacks, operation_id);
+    deleted = store_.DeleteVersion(version.mapping, *number, rollbacks, origin);
   } else {
     const absl::StatusOr<int64_t> found =
-        store_.DeleteVersionByDigest(version.mapping, version.digest, rollbacks, operation_id);
+        store_.DeleteVersionByDigest(version.mapping, version.digest, rollbacks, origin);
     if (found.ok()) number = *found;
     deleted = found.status();
   }
@@ -70,20 +80,29 @@ absl::Status MappingChanges::DeleteVersion(const Reference& version, Rollbacks r
   if (MayHaveHappened(deleted)) builds_.VersionsGone(version.mapping, number);
   if (deleted.ok()) {
     logger_.Log(LogLevel::kInfo, "version_deleted",
-                {{"mapping", std::string(version.mapping)}, {"version", absl::StrCat(*number)}});
+                {{"mapping", version.mapping},
+                 {"version", *number},
+                 {"peer", origin.peer},
+                 {"caller", origin.principal},
+                 {"request_id", origin.request_id},
+                 {"trace_id", origin.trace_id}});
   }
   return deleted;
 }
 
 absl::StatusOr<VersionRecord> MappingChanges::KeepVersion(absl::string_view mapping, int64_t number,
                                                           absl::Duration ttl,
-                                                          absl::string_view operation_id) {
-  absl::StatusOr<VersionRecord> kept = store_.KeepVersion(mapping, number, ttl, operation_id);
+                                                          const ChangeOrigin& origin) {
+  absl::StatusOr<VersionRecord> kept = store_.KeepVersion(mapping, number, ttl, origin);
   if (!kept.ok()) return kept;
   logger_.Log(LogLevel::kInfo, "version_kept",
               {{"mapping", kept->mapping},
-               {"version", absl::StrCat(kept->number)},
-               {"ttl", absl::FormatDuration(ttl)}});
+               {"version", kept->number},
+               {"ttl", absl::FormatDuration(ttl)},
+               {"peer", origin.peer},
+               {"caller", origin.principal},
+               {"request_id", origin.request_id},
+               {"trace_id", origin.trace_id}});
   return kept;
 }
 
@@ -94,18 +113,23 @@ absl::Status MappingChanges::DeleteExpired() {
   for (const VersionName& version : *deleted) {
     builds_.VersionsGone(version.mapping, version.number);
     logger_.Log(LogLevel::kInfo, "version_expired",
-                {{"mapping", version.mapping}, {"version", absl::StrCat(version.number)}});
+                {{"mapping", version.mapping}, {"version", version.number}});
   }
   return absl::OkStatus();
 }
 
 absl::Status MappingChanges::DeleteMapping(absl::string_view mapping, Occupied occupied,
-                                           absl::string_view operation_id) {
-  const absl::Status deleted = store_.DeleteMapping(mapping, occupied, operation_id);
+                                           const ChangeOrigin& origin) {
+  const absl::Status deleted = store_.DeleteMapping(mapping, occupied, origin);
   CatchUp(deleted);
   if (MayHaveHappened(deleted)) builds_.VersionsGone(mapping, std::nullopt);
   if (deleted.ok()) {
-    logger_.Log(LogLevel::kInfo, "mapping_deleted", {{"mapping", std::string(mapping)}});
+    logger_.Log(LogLevel::kInfo, "mapping_deleted",
+                {{"mapping", mapping},
+                 {"peer", origin.peer},
+                 {"caller", origin.principal},
+                 {"request_id", origin.request_id},
+                 {"trace_id", origin.trace_id}});
   }
   return deleted;
 }
@@ -124,6 +148,7 @@ void SetAliasCall::Start() {
 
 absl::Status SetAliasCall::Check() {
   PHIMAP_ASSIGN_OR_RETURN(reference_, FixedReference(request(), request().reference()));
+  PHIMAP_RETURN_IF_ERROR(CheckMapping(reference_.mapping));
   PHIMAP_RETURN_IF_ERROR(CheckAliasName(request().alias(), "alias"));
   return OperationIdOf(request().operation_id()).status();
 }
@@ -153,9 +178,10 @@ void SetAliasCall::Submit(absl::StatusOr<VersionHandle> version) {
 absl::Status SetAliasCall::Move() {
   if (cancelled()->load()) return absl::CancelledError("the client cancelled the call");
   PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request().operation_id()));
-  PHIMAP_ASSIGN_OR_RETURN(const AliasRecord alias,
-                          environment_.changes.SetAlias(reference_.mapping, request().alias(),
-                                                        number_, request().etag(), operation_id));
+  PHIMAP_ASSIGN_OR_RETURN(
+      const AliasRecord alias,
+      environment_.changes.SetAlias(reference_.mapping, request().alias(), number_,
+                                    request().etag(), Origin(operation_id)));
   AliasToProto(alias, &response());
   return absl::OkStatus();
 }

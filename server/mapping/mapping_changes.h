@@ -34,17 +34,17 @@ class MappingChanges {
   // meanwhile, so that no call waits for the load.
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                        int64_t version, absl::string_view etag,
-                                       absl::string_view operation_id);
+                                       const ChangeOrigin& origin);
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                           absl::string_view etag, absl::string_view operation_id);
+                           absl::string_view etag, const ChangeOrigin& origin);
   // `version` has a number or a digest.
   absl::Status DeleteVersion(const Reference& version, Rollbacks rollbacks,
-                             absl::string_view operation_id);
+                             const ChangeOrigin& origin);
   absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied,
-                             absl::string_view operation_id);
+                             const ChangeOrigin& origin);
   // Changes how long a version lives. Changes no name.
   absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
-                                            absl::Duration ttl, absl::string_view operation_id);
+                                            absl::Duration ttl, const ChangeOrigin& origin);
   absl::Status DeleteExpired();
 
  private:

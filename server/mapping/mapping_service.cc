@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,6 +19,7 @@
 #include "core/status/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/calls/capabilities.h"
+#include "server/build/build_error.h"
 #include "server/build/version_reader.h"
 #include "server/mapping/artifact_calls.h"
 #include "server/mapping/build_call.h"
@@ -32,6 +34,12 @@ namespace phimap {
 namespace {
 
 constexpr char kMappingList[] = "mappings";
+constexpr char kAuditList[] = "audit";
+// Entries of the audit that are read at a time, and that one answer looks at: a caller who may see
+// few of them gets a page with fewer, and goes on from there.
+constexpr int kAuditRead = 1000;
+constexpr int kReadPastOthers = 1000;
+constexpr int kAuditReads = 20;
 // A page ends once it exceeds this size. The limit is in bytes because texts and aliases vary in
 // length. gRPC clients in all languages accept messages of 4 MiB by default.
 constexpr size_t kPageBytes = size_t{2} << 20;
@@ -89,7 +97,7 @@ MappingService::MappingService(Store& store, VersionRegistry& registry, BuildMan
       lifetimes_(store, registry, changes_, logger),
       estimator_(MeasureBuildSpeed, builds.compute_threads()),
       set_alias_{registry, changes_, admin_pool},
-      exporting_{store, store_pool, exports_, builds.idle_timeout()},
+      exporting_{store, store_pool, exports_, builds.idle_timeout(), logger},
       importing_{store, registry, builds.memory(), import_pool_, imports_, builds.idle_timeout(),
                  logger},
       // Each call has at most one task here, plus one to free its memory when it has ended.
@@ -117,37 +125,47 @@ void MappingService::AddTo(Dispatcher& dispatcher) {
                      {"EstimateBuild", OnPool(store_pool_, &MappingService::EstimateBuild)},
                      {"ListCapabilities", OnPool(store_pool_, &MappingService::ListCapabilities)},
                      {"GetDrift", OnPool(store_pool_, &MappingService::GetDrift)},
+                     {"ListAuditEntries", OnPool(store_pool_, &MappingService::ListAuditEntries)},
                  });
 }
 
 template <typename Request, typename Response>
 Method::Open MappingService::OnPool(TaskPool& pool,
-                                    absl::Status (MappingService::*body)(const Request&,
+                                    absl::Status (MappingService::*body)(Call&, const Request&,
                                                                          Response*)) {
-  return OpensBlocking<Request, Response>(pool,
-                                          [this, body](const Request& request, Response* response) {
-                                            return (this->*body)(request, response);
-                                          });
+  return OpensBlocking<Request, Response>(
+      pool, [this, body](Call& call, const Request& request, Response* response) {
+        return (this->*body)(call, request, response);
+      });
 }
 
-absl::Status MappingService::GetBuild(const v1::GetBuildRequest& request, v1::BuildJob* response) {
+absl::Status MappingService::GetBuild(Call& call, const v1::GetBuildRequest& request,
+                                      v1::BuildJob* response) {
   PHIMAP_ASSIGN_OR_RETURN(const BuildId id,
                           BuildIdFromProto(request.name(), request.build_id(), ""));
+  if (!call.CheckMapping(id.mapping).ok()) return NoSuchBuild(id);
   PHIMAP_ASSIGN_OR_RETURN(const BuildSnapshot snapshot, builds_.Get(id));
   BuildToProto(snapshot, response);
   return absl::OkStatus();
 }
 
-absl::Status MappingService::CancelBuild(const v1::CancelBuildRequest& request,
+absl::Status MappingService::CancelBuild(Call& call, const v1::CancelBuildRequest& request,
                                          v1::BuildJob* response) {
   PHIMAP_ASSIGN_OR_RETURN(const BuildId id,
                           BuildIdFromProto(request.name(), request.build_id(), ""));
-  PHIMAP_ASSIGN_OR_RETURN(const BuildSnapshot snapshot, builds_.Cancel(id));
+  const absl::Status allowed = call.CheckMapping(id.mapping);
+  if (absl::IsNotFound(allowed)) return NoSuchBuild(id);
+  PHIMAP_RETURN_IF_ERROR(allowed);
+  PHIMAP_ASSIGN_OR_RETURN(const BuildSnapshot before, builds_.Get(id));
+  if (!IsFinished(before.state)) {
+    PHIMAP_RETURN_IF_ERROR(call.CheckBuildOf(before.owner, id.mapping));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const BuildSnapshot snapshot, builds_.Cancel(id, call.Origin()));
   BuildToProto(snapshot, response);
   return absl::OkStatus();
 }
 
-absl::Status MappingService::ListBuilds(const v1::ListBuildsRequest& request,
+absl::Status MappingService::ListBuilds(Call& call, const v1::ListBuildsRequest& request,
                                         v1::ListBuildsResponse* response) {
   if (!request.name().empty()) {
     PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
@@ -159,7 +177,7 @@ absl::Status MappingService::ListBuilds(const v1::ListBuildsRequest& request,
   size_t bytes = 0;
   for (const BuildSnapshot& snapshot : builds) {
     const BuildPosition position = {-snapshot.order, snapshot.id.mapping, snapshot.id.build_id};
-    if (position <= after) continue;
+    if (position <= after || !call.Sees(snapshot.id.mapping)) continue;
     if (response->builds_size() == size || bytes > kPageBytes) {
       response->set_next_page_token(EncodePageToken(BuildList(request.name()), TextOf(last)));
       break;
@@ -171,49 +189,60 @@ absl::Status MappingService::ListBuilds(const v1::ListBuildsRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status MappingService::GetMapping(const v1::GetMappingRequest& request,
+absl::Status MappingService::GetMapping(Call& call, const v1::GetMappingRequest& request,
                                         v1::Mapping* response) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
+  PHIMAP_RETURN_IF_ERROR(call.CheckMapping(request.name()));
   PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, store_.GetMapping(request.name()));
   MappingToProto(record, response);
   return absl::OkStatus();
 }
 
-absl::Status MappingService::ListMappings(const v1::ListMappingsRequest& request,
+absl::Status MappingService::ListMappings(Call& call, const v1::ListMappingsRequest& request,
                                           v1::ListMappingsResponse* response) {
   PHIMAP_ASSIGN_OR_RETURN(const int size, PageSize(request.page_size()));
   std::string after;
   if (!request.page_token().empty()) {
     PHIMAP_ASSIGN_OR_RETURN(after, DecodePageToken(kMappingList, request.page_token()));
   }
-  // Asks for one more than the page holds, to learn whether there is a next page.
-  PHIMAP_ASSIGN_OR_RETURN(const std::vector<MappingRecord> records,
-                          store_.ListMappings(after, size + 1));
+  // Those that the caller may not know of are passed over, so a page may take several reads, which
+  // are large then, because most of the mappings may be others'.
+  const int read = call.limited_to_names() ? kReadPastOthers : size + 1;
   size_t bytes = 0;
-  for (const MappingRecord& record : records) {
-    if (response->mappings_size() == size || bytes > kPageBytes) {
-      const std::string& last = response->mappings().rbegin()->name();
-      response->set_next_page_token(EncodePageToken(kMappingList, last));
-      break;
+  while (true) {
+    PHIMAP_ASSIGN_OR_RETURN(const std::vector<MappingRecord> records,
+                            store_.ListMappings(after, read));
+    for (const MappingRecord& record : records) {
+      if (!call.Sees(record.name)) continue;
+      // One more than the page holds shows that there is a next page.
+      if (response->mappings_size() == size || bytes > kPageBytes) {
+        const std::string& last = response->mappings().rbegin()->name();
+        response->set_next_page_token(EncodePageToken(kMappingList, last));
+        return absl::OkStatus();
+      }
+      MappingToProto(record, response->add_mappings());
+      bytes += response->mappings().rbegin()->ByteSizeLong();
     }
-    MappingToProto(record, response->add_mappings());
-    bytes += response->mappings().rbegin()->ByteSizeLong();
+    if (records.size() < static_cast<size_t>(read)) return absl::OkStatus();
+    if (call.cancelled()->load()) return absl::CancelledError("the client cancelled the call");
+    after = records.back().name;
   }
-  return absl::OkStatus();
 }
 
-absl::Status MappingService::GetVersion(const v1::GetVersionRequest& request,
+absl::Status MappingService::GetVersion(Call& call, const v1::GetVersionRequest& request,
                                         v1::Version* response) {
   PHIMAP_ASSIGN_OR_RETURN(const Reference reference, ParseReference(request.reference()));
+  PHIMAP_RETURN_IF_ERROR(call.CheckMapping(reference.mapping));
   PHIMAP_ASSIGN_OR_RETURN(const CertifiedVersion version,
                           ReadCertifiedVersion(store_, registry_, reference, &builds_.memory()));
   VersionToProto(version, response);
   return absl::OkStatus();
 }
 
-absl::Status MappingService::ListVersions(const v1::ListVersionsRequest& request,
+absl::Status MappingService::ListVersions(Call& call, const v1::ListVersionsRequest& request,
                                           v1::ListVersionsResponse* response) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
+  PHIMAP_RETURN_IF_ERROR(call.CheckMapping(request.name()));
   PHIMAP_ASSIGN_OR_RETURN(const int size, PageSize(request.page_size()));
   PHIMAP_ASSIGN_OR_RETURN(const std::optional<int64_t> before, VersionPosition(request));
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<VersionRecord> records,
@@ -232,9 +261,10 @@ absl::Status MappingService::ListVersions(const v1::ListVersionsRequest& request
   return absl::OkStatus();
 }
 
-absl::Status MappingService::KeepVersion(const v1::KeepVersionRequest& request,
+absl::Status MappingService::KeepVersion(Call& call, const v1::KeepVersionRequest& request,
                                          v1::Version* response) {
   PHIMAP_ASSIGN_OR_RETURN(const Reference reference, ParseReference(request.reference()));
+  PHIMAP_RETURN_IF_ERROR(call.CheckMapping(reference.mapping));
   absl::Duration ttl = absl::InfiniteDuration();
   if (request.has_ttl()) {
     PHIMAP_ASSIGN_OR_RETURN(ttl, TtlFromProto(request.ttl(), "ttl"));
@@ -246,7 +276,7 @@ absl::Status MappingService::KeepVersion(const v1::KeepVersionRequest& request,
     number = found.number;
   }
   const absl::StatusOr<VersionRecord> kept =
-      changes_.KeepVersion(reference.mapping, number, ttl, operation_id);
+      changes_.KeepVersion(reference.mapping, number, ttl, call.Origin(operation_id));
   // The error of looking the version up names the field.
   if (absl::IsNotFound(kept.status())) {
     PHIMAP_RETURN_IF_ERROR(LookUpVersion(store_, reference).status());
@@ -256,53 +286,59 @@ absl::Status MappingService::KeepVersion(const v1::KeepVersionRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status MappingService::DeleteVersion(const v1::DeleteVersionRequest& request,
+absl::Status MappingService::DeleteVersion(Call& call, const v1::DeleteVersionRequest& request,
                                            v1::DeleteVersionResponse*) {
   PHIMAP_ASSIGN_OR_RETURN(const Reference reference, FixedReference(request, request.reference()));
+  PHIMAP_RETURN_IF_ERROR(call.CheckMapping(reference.mapping));
   PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request.operation_id()));
   const absl::Status deleted = changes_.DeleteVersion(
-      reference, request.give_up_rollback() ? Rollbacks::kGiveUp : Rollbacks::kKeep, operation_id);
+      reference, request.give_up_rollback() ? Rollbacks::kGiveUp : Rollbacks::kKeep,
+      call.Origin(operation_id));
   // The error of looking the version up names the field.
   if (absl::IsNotFound(deleted)) PHIMAP_RETURN_IF_ERROR(LookUpVersion(store_, reference).status());
   return deleted;
 }
 
-absl::Status MappingService::DeleteMapping(const v1::DeleteMappingRequest& request,
+absl::Status MappingService::DeleteMapping(Call& call, const v1::DeleteMappingRequest& request,
                                            v1::DeleteMappingResponse*) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
+  PHIMAP_RETURN_IF_ERROR(call.CheckMapping(request.name()));
   PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request.operation_id()));
   return changes_.DeleteMapping(request.name(),
                                 request.only_if_empty() ? Occupied::kRefuse : Occupied::kDelete,
-                                operation_id);
+                                call.Origin(operation_id));
 }
 
-absl::Status MappingService::DeleteAlias(const v1::DeleteAliasRequest& request,
+absl::Status MappingService::DeleteAlias(Call& call, const v1::DeleteAliasRequest& request,
                                          v1::DeleteAliasResponse*) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
   PHIMAP_RETURN_IF_ERROR(CheckAliasName(request.alias(), "alias"));
+  PHIMAP_RETURN_IF_ERROR(call.CheckMapping(request.name()));
   PHIMAP_ASSIGN_OR_RETURN(const std::string operation_id, OperationIdOf(request.operation_id()));
-  return changes_.DeleteAlias(request.name(), request.alias(), request.etag(), operation_id);
+  return changes_.DeleteAlias(request.name(), request.alias(), request.etag(),
+                              call.Origin(operation_id));
 }
 
-absl::Status MappingService::Advise(const v1::AdviseRequest& request,
+absl::Status MappingService::Advise(Call&, const v1::AdviseRequest& request,
                                     v1::AdviseResponse* response) {
   return AdviseFromProto(request, response);
 }
 
-absl::Status MappingService::EstimateBuild(const v1::EstimateBuildRequest& request,
+absl::Status MappingService::EstimateBuild(Call&, const v1::EstimateBuildRequest& request,
                                            v1::EstimateBuildResponse* response) {
   return EstimateFromProto(request, estimator_, builds_, response);
 }
 
-absl::Status MappingService::ListCapabilities(const v1::ListCapabilitiesRequest&,
+absl::Status MappingService::ListCapabilities(Call&, const v1::ListCapabilitiesRequest&,
                                               v1::ListCapabilitiesResponse* response) {
   CapabilitiesToProto(response);
   return absl::OkStatus();
 }
 
-absl::Status MappingService::GetDrift(const v1::GetDriftRequest& request,
+absl::Status MappingService::GetDrift(Call& call, const v1::GetDriftRequest& request,
                                       v1::GetDriftResponse* response) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
+  PHIMAP_RETURN_IF_ERROR(call.CheckMapping(request.name()));
   PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, store_.GetMapping(request.name()));
   const std::vector<AliasDrift> known = drift_.Of(request.name());
   for (const AliasRecord& alias : record.aliases) {
@@ -320,6 +356,65 @@ absl::Status MappingService::GetDrift(const v1::GetDriftRequest& request,
     DriftToProto(*found, version ? version.columns().names() : std::vector<std::string>(),
                  response->add_aliases());
   }
+  return absl::OkStatus();
+}
+
+namespace {
+
+absl::StatusOr<AuditQuery> AuditQueryFrom(const v1::ListAuditEntriesRequest& request) {
+  AuditQuery query;
+  if (!request.name().empty()) {
+    PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.name(), "name"));
+    query.mapping = request.name();
+  }
+  if (request.has_principal()) {
+    if (absl::StrContains(request.principal(), '\0')) {
+      return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldInvalid, "principal",
+                       "expected the name of a caller, got a text with a NUL");
+    }
+    query.principal = request.principal();
+  }
+  if (request.has_start_time()) {
+    PHIMAP_ASSIGN_OR_RETURN(query.from, TimeFromProto(request.start_time(), "start_time"));
+  }
+  if (request.has_end_time()) {
+    PHIMAP_ASSIGN_OR_RETURN(query.until, TimeFromProto(request.end_time(), "end_time"));
+  }
+  if (request.page_token().empty()) return query;
+  PHIMAP_ASSIGN_OR_RETURN(const std::string position,
+                          DecodePageToken(kAuditList, request.page_token()));
+  if (!absl::SimpleAtoi(position, &query.bound)) {
+    return absl::InternalError("a page token from this server does not contain a number");
+  }
+  return query;
+}
+
+}  // namespace
+
+absl::Status MappingService::ListAuditEntries(Call& call,
+                                              const v1::ListAuditEntriesRequest& request,
+                                              v1::ListAuditEntriesResponse* response) {
+  PHIMAP_ASSIGN_OR_RETURN(const int size, PageSize(request.page_size()));
+  PHIMAP_ASSIGN_OR_RETURN(AuditQuery query, AuditQueryFrom(request));
+  if (!query.mapping.empty()) PHIMAP_RETURN_IF_ERROR(call.CheckMapping(query.mapping));
+  size_t bytes = 0;
+  for (int read = 0; read < kAuditReads; ++read) {
+    PHIMAP_ASSIGN_OR_RETURN(const std::vector<AuditEntry> entries,
+                            store_.ListAudit(query, kAuditRead));
+    for (const AuditEntry& entry : entries) {
+      if (!call.Allows(entry.mapping)) continue;
+      if (response->entries_size() == size || bytes > kPageBytes) {
+        response->set_next_page_token(
+            EncodePageToken(kAuditList, absl::StrCat(response->entries().rbegin()->number())));
+        return absl::OkStatus();
+      }
+      AuditEntryToProto(entry, response->add_entries());
+      bytes += response->entries().rbegin()->ByteSizeLong();
+    }
+    if (entries.size() < kAuditRead) return absl::OkStatus();
+    query.bound = entries.back().number;
+  }
+  response->set_next_page_token(EncodePageToken(kAuditList, absl::StrCat(query.bound)));
   return absl::OkStatus();
 }
 

@@ -35,28 +35,37 @@ class MappingService {
   // Returns a method that runs `body`, one of those below, on `pool`.
   template <typename Request, typename Response>
   Method::Open OnPool(TaskPool& pool,
-                      absl::Status (MappingService::*body)(const Request&, Response*));
+                      absl::Status (MappingService::*body)(Call&, const Request&, Response*));
 
   // The bodies of unary methods. Blocking; each runs on a thread of its pool.
-  absl::Status GetBuild(const v1::GetBuildRequest& request, v1::BuildJob* response);
-  absl::Status CancelBuild(const v1::CancelBuildRequest& request, v1::BuildJob* response);
-  absl::Status ListBuilds(const v1::ListBuildsRequest& request, v1::ListBuildsResponse* response);
-  absl::Status GetMapping(const v1::GetMappingRequest& request, v1::Mapping* response);
-  absl::Status ListMappings(const v1::ListMappingsRequest& request,
+  absl::Status GetBuild(Call& call, const v1::GetBuildRequest& request, v1::BuildJob* response);
+  absl::Status CancelBuild(Call& call, const v1::CancelBuildRequest& request,
+                           v1::BuildJob* response);
+  absl::Status ListBuilds(Call& call, const v1::ListBuildsRequest& request,
+                          v1::ListBuildsResponse* response);
+  absl::Status GetMapping(Call& call, const v1::GetMappingRequest& request, v1::Mapping* response);
+  absl::Status ListMappings(Call& call, const v1::ListMappingsRequest& request,
                             v1::ListMappingsResponse* response);
-  absl::Status GetVersion(const v1::GetVersionRequest& request, v1::Version* response);
-  absl::Status ListVersions(const v1::ListVersionsRequest& request,
+  absl::Status GetVersion(Call& call, const v1::GetVersionRequest& request, v1::Version* response);
+  absl::Status ListVersions(Call& call, const v1::ListVersionsRequest& request,
                             v1::ListVersionsResponse* response);
-  absl::Status KeepVersion(const v1::KeepVersionRequest& request, v1::Version* response);
-  absl::Status DeleteVersion(const v1::DeleteVersionRequest& request, v1::DeleteVersionResponse*);
-  absl::Status DeleteMapping(const v1::DeleteMappingRequest& request, v1::DeleteMappingResponse*);
-  absl::Status DeleteAlias(const v1::DeleteAliasRequest& request, v1::DeleteAliasResponse*);
-  absl::Status Advise(const v1::AdviseRequest& request, v1::AdviseResponse* response);
-  absl::Status EstimateBuild(const v1::EstimateBuildRequest& request,
+  absl::Status KeepVersion(Call& call, const v1::KeepVersionRequest& request,
+                           v1::Version* response);
+  absl::Status DeleteVersion(Call& call, const v1::DeleteVersionRequest& request,
+                             v1::DeleteVersionResponse*);
+  absl::Status DeleteMapping(Call& call, const v1::DeleteMappingRequest& request,
+                             v1::DeleteMappingResponse*);
+  absl::Status DeleteAlias(Call& call, const v1::DeleteAliasRequest& request,
+                           v1::DeleteAliasResponse*);
+  absl::Status Advise(Call&, const v1::AdviseRequest& request, v1::AdviseResponse* response);
+  absl::Status EstimateBuild(Call&, const v1::EstimateBuildRequest& request,
                              v1::EstimateBuildResponse* response);
-  absl::Status ListCapabilities(const v1::ListCapabilitiesRequest& request,
+  absl::Status ListCapabilities(Call&, const v1::ListCapabilitiesRequest& request,
                                 v1::ListCapabilitiesResponse* response);
-  absl::Status GetDrift(const v1::GetDriftRequest& request, v1::GetDriftResponse* response);
+  absl::Status ListAuditEntries(Call& call, const v1::ListAuditEntriesRequest& request,
+                                v1::ListAuditEntriesResponse* response);
+  absl::Status GetDrift(Call& call, const v1::GetDriftRequest& request,
+                        v1::GetDriftResponse* response);
 
   Store& store_;
   VersionRegistry& registry_;

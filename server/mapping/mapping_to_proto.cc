@@ -65,6 +65,7 @@ void RecordToProto(const VersionRecord& record, v1::Version* out) {
   if (record.expire_time != absl::InfiniteFuture()) {
     TimeToProto(record.expire_time, out->mutable_expire_time());
   }
+  out->set_made_by(record.made_by);
 }
 
 void VersionToProto(const CertifiedVersion& version, v1::Version* out) {
@@ -87,6 +88,7 @@ void AliasToProto(const AliasRecord& alias, v1::Alias* out) {
   out->set_previous_version(alias.previous_version);
   out->set_etag(alias.etag);
   TimeToProto(alias.move_time, out->mutable_move_time());
+  out->set_moved_by(alias.moved_by);
 }
 
 void MappingToProto(const MappingRecord& record, v1::Mapping* out) {
@@ -97,7 +99,27 @@ void MappingToProto(const MappingRecord& record, v1::Mapping* out) {
   for (const AliasRecord& alias : record.aliases) AliasToProto(alias, out->add_aliases());
 }
 
+void AuditEntryToProto(const AuditEntry& entry, v1::AuditEntry* out) {
+  out->set_number(entry.number);
+  TimeToProto(entry.time, out->mutable_time());
+  out->set_method(entry.method);
+  out->set_principal(entry.principal);
+  out->set_peer(entry.peer);
+  out->set_request_id(entry.request_id);
+  out->set_mapping(entry.mapping);
+  out->set_alias(entry.alias);
+  out->set_build_id(entry.build_id);
+  out->set_previous_version(entry.previous_version);
+  out->set_previous_digest(entry.previous_digest);
+  out->set_version(entry.version);
+  out->set_digest(entry.digest);
+  out->set_outcome(entry.outcome);
+  out->set_reason(entry.reason);
+  out->set_detail(entry.detail);
+}
+
 void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out) {
+  out->set_owner(snapshot.owner);
   out->set_name(snapshot.id.mapping);
   out->set_build_id(snapshot.id.build_id);
   out->set_state(StateToProto(snapshot.state));

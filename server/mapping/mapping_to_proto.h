@@ -23,6 +23,7 @@ void RecordToProto(const VersionRecord& record, v1::Version* out);
 void VersionToProto(const CertifiedVersion& version, v1::Version* out);
 void AliasToProto(const AliasRecord& alias, v1::Alias* out);
 void MappingToProto(const MappingRecord& record, v1::Mapping* out);
+void AuditEntryToProto(const AuditEntry& entry, v1::AuditEntry* out);
 void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out);
 
 // Fills in what is known about the drift of an alias. `column_names` are those of the alias's

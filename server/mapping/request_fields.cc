@@ -104,6 +104,22 @@ absl::StatusOr<absl::Duration> TtlFromProto(const google::protobuf::Duration& tt
                     {"actual", absl::StrCat(absl::ToInt64Seconds(given))}});
 }
 
+absl::StatusOr<absl::Time> TimeFromProto(const google::protobuf::Timestamp& time,
+                                         absl::string_view field) {
+  constexpr int64_t kLeast = -62'135'596'800;    // 0001-01-01T00:00:00Z
+  constexpr int64_t kLargest = 253'402'300'799;  // 9999-12-31T23:59:59Z
+  if (time.seconds() >= kLeast && time.seconds() <= kLargest && time.nanos() >= 0 &&
+      time.nanos() < 1'000'000'000) {
+    return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+  }
+  return MakeError(absl::StatusCode::kInvalidArgument, reason::kFieldOutOfRange, field,
+                   absl::StrCat("expected a time of the years 1 to 9999, got ", time.seconds(),
+                                " seconds since 1970 and ", time.nanos(), " nanoseconds"),
+                   {{"minimum", absl::StrCat(kLeast)},
+                    {"maximum", absl::StrCat(kLargest)},
+                    {"actual", absl::StrCat(time.seconds())}});
+}
+
 namespace {
 
 constexpr size_t kCheckDigits = 8;

@@ -12,6 +12,7 @@
 #include "core/mapping/spec/build_spec.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/message.h"
+#include "google/protobuf/timestamp.pb.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/build/build_job.h"
 #include "server/registry/reference.h"
@@ -40,6 +41,11 @@ absl::StatusOr<std::string> OperationIdOf(absl::string_view operation_id);
 // kLeastTtl and kLargestTtl (server/store/records.h). REQUIRES: `ttl` was set.
 absl::StatusOr<absl::Duration> TtlFromProto(const google::protobuf::Duration& ttl,
                                             absl::string_view field);
+
+// Returns the time. INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) naming `field` if it is not between the
+// years 1 and 9999, as protobuf has it.
+absl::StatusOr<absl::Time> TimeFromProto(const google::protobuf::Timestamp& time,
+                                         absl::string_view field);
 
 // Tokens continue a list. They are opaque to clients. A token that this server did not issue for
 // the same list is rejected.

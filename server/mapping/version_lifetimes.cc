@@ -66,8 +66,7 @@ void VersionLifetimes::Run() {
 
 void VersionLifetimes::LogFailure(const absl::Status& status) {
   if (status.ok()) return;
-  logger_.Log(LogLevel::kWarning, "version_lifetimes_not_kept",
-              {{"error", std::string(status.message())}});
+  logger_.Log(LogLevel::kWarning, "version_lifetimes_not_kept", {{"error", status.message()}});
 }
 
 bool VersionLifetimes::AwaitTime(Clock::time_point end) {

@@ -9,99 +9,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <iterator>
 #include <memory>
-#include <random>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "core/status/error.h"
 #include "core/thread/mutex.h"
 #include "core/thread/start_thread.h"
-#include "server/observe/json_text.h"
 
 namespace phimap {
-
-namespace {
-
-const char* LevelName(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return "DEBUG";
-    case LogLevel::kInfo:
-      return "INFO";
-    case LogLevel::kWarning:
-      return "WARNING";
-    case LogLevel::kError:
-      return "ERROR";
-    case LogLevel::kOff:
-      break;
-  }
-  return "OFF";
-}
-
-bool IsPlain(absl::string_view value) {
-  if (value.empty()) return false;
-  for (const char c : value) {
-    if (!absl::ascii_isalnum(c) && !absl::StrContains("-_.:/@%+", c)) return false;
-  }
-  return true;
-}
-
-void AppendJsonField(absl::string_view key, absl::string_view value, std::string& out) {
-  out.push_back(out.empty() ? '{' : ',');
-  AppendJsonText(key, out);
-  out.push_back(':');
-  AppendJsonText(value, out);
-}
-
-}  // namespace
-
-absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view text) {
-  if (text == "debug") return LogLevel::kDebug;
-  if (text == "info") return LogLevel::kInfo;
-  if (text == "warning") return LogLevel::kWarning;
-  if (text == "error") return LogLevel::kError;
-  if (text == "off") return LogLevel::kOff;
-  return MakeError(absl::StatusCode::kInvalidArgument, reason::kFlagInvalid, "log_level",
-                   absl::StrCat("expected debug, info, warning, error or off, got \"", text, "\""));
-}
-
-absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text) {
-  if (text == "text") return LogFormat::kText;
-  if (text == "json") return LogFormat::kJson;
-  return MakeError(absl::StatusCode::kInvalidArgument, reason::kFlagInvalid, "log_format",
-                   absl::StrCat("expected text or json, got \"", text, "\""));
-}
-
-std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view event,
-                          std::initializer_list<LogField> fields, LogFormat format) {
-  const std::string when = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
-  std::string line;
-  if (format == LogFormat::kJson) {
-    AppendJsonField("time", when, line);
-    AppendJsonField("level", LevelName(level), line);
-    AppendJsonField("event", event, line);
-    for (const LogField& field : fields) AppendJsonField(field.key, field.value, line);
-    line.append("}\n");
-    return line;
-  }
-  absl::StrAppend(&line, when, " ", LevelName(level), " ", event);
-  for (const LogField& field : fields) {
-    absl::StrAppend(&line, " ", field.key, "=");
-    if (IsPlain(field.value)) {
-      absl::StrAppend(&line, field.value);
-    } else {
-      absl::StrAppend(&line, "\"", absl::Utf8SafeCEscape(field.value), "\"");
-    }
-  }
-  line.push_back('\n');
-  return line;
-}
 
 bool LogRate::Admit(LogLevel level, absl::string_view event, Clock::time_point now) {
   if (level == LogLevel::kDebug) return true;
@@ -307,92 +222,38 @@ LogDrops LogWriter::drops() const {
 
 namespace {
 
-// Returns whether an error with this code is about the state of this server, independent of the
-// caller. Only then is the error's message logged. The codes are listed here one by one, so the
-// message of an error with an unexpected code is not logged.
-bool SpeaksOfTheServer(absl::StatusCode code) {
-  using Code = absl::StatusCode;
-  constexpr Code kCodes[] = {Code::kInternal,          Code::kUnknown,  Code::kUnavailable,
-                             Code::kResourceExhausted, Code::kDataLoss, Code::kCancelled,
-                             Code::kDeadlineExceeded};
-  return std::find(std::begin(kCodes), std::end(kCodes), code) != std::end(kCodes);
-}
-
-std::string OrNone(absl::string_view text) { return text.empty() ? "none" : std::string(text); }
-
-// Returns null if nothing would be written.
-std::unique_ptr<LogWriter> WriterToStderr(LogLevel level, LogFormat format) {
-  if (level == LogLevel::kOff) return nullptr;
-  return std::make_unique<LogWriter>(STDERR_FILENO, [format](absl::string_view reason,
-                                                             int64_t count) {
-    return FormatLogLine(absl::Now(), LogLevel::kWarning, "log_lines_dropped",
-                         {{"reason", std::string(reason)}, {"count", absl::StrCat(count)}}, format);
-  });
+std::unique_ptr<LogWriter> WriterToStderr(LogFormat format) {
+  return std::make_unique<LogWriter>(
+      STDERR_FILENO, [format](absl::string_view reason, int64_t count) {
+        return FormatLogLine(absl::Now(), LogLevel::kWarning, "log_lines_dropped",
+                             {{"reason", reason}, {"count", count}}, format);
+      });
 }
 
 }  // namespace
 
-LoggedError ErrorForLog(const absl::Status& error) {
-  const ErrorDetail detail = DetailOf(error).value_or(ErrorDetail());
-  // A field means that the error is about the request, whatever its code. For example, DATA_LOSS
-  // has no field if it comes from the store, but has one if it is about a row count.
-  const bool tell = detail.field.empty() && SpeaksOfTheServer(error.code());
-  return {absl::StatusCodeToString(error.code()), OrNone(detail.reason), OrNone(detail.field),
-          OrNone(tell ? error.message() : absl::string_view())};
-}
-
 Logger::Logger(LogLevel level, LogFormat format)
     : level_(level),
       format_(format),
-      writer_(WriterToStderr(level, format)),
-      rate_(writer_ == nullptr ? nullptr : std::make_unique<LogRate>()) {}
+      writer_(WriterToStderr(format)),
+      rate_(std::make_unique<LogRate>()) {}
 
-Logger::Logger(LogLevel level, Sink sink) : level_(level), sink_(std::move(sink)) {}
+Logger::Logger(LogLevel level, Sink sink, LogFormat format)
+    : level_(level), format_(format), sink_(std::move(sink)) {}
+
+bool Logger::SamplesCall() const {
+  const int64_t sampling = sampling_.load(std::memory_order_relaxed);
+  return sampling > 0 && calls_.fetch_add(1, std::memory_order_relaxed) % sampling == 0;
+}
 
 void Logger::Log(LogLevel level, absl::string_view event,
                  std::initializer_list<LogField> fields) const {
   if (!Enabled(level)) return;
-  if (sink_) return sink_(FormatLogLine(absl::Now(), level, event, fields));
-  if (writer_ == nullptr) return;
+  if (sink_) return sink_(FormatLogLine(absl::Now(), level, event, fields, format_));
   if (!rate_->Admit(level, event, LogRate::Clock::now())) return writer_->DropForRate();
   writer_->Write(FormatLogLine(absl::Now(), level, event, fields, format_));
 }
 
 LogDrops Logger::drops() const { return writer_ == nullptr ? LogDrops() : writer_->drops(); }
-
-namespace {
-
-// A permutation of the 64-bit numbers: the last steps of SplitMix64, each of which is invertible.
-uint64_t Scramble(uint64_t number) {
-  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
-  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
-  return number ^ (number >> 31);
-}
-
-uint64_t RandomStart() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
-}
-
-// Returns a number that is different at every call within a process, and never 0.
-uint64_t NextNumber() {
-  static std::atomic<uint64_t> next{RandomStart()};
-  while (true) {
-    const uint64_t number = Scramble(next.fetch_add(1, std::memory_order_relaxed));
-    if (number != 0) return number;
-  }
-}
-
-}  // namespace
-
-std::string RequestId::Text() const {
-  uint64_t number = number_.load(std::memory_order_relaxed);
-  if (number == 0) {
-    const uint64_t mine = NextNumber();
-    // If two threads ask at once, both use the number of the first.
-    if (number_.compare_exchange_strong(number, mine, std::memory_order_relaxed)) number = mine;
-  }
-  return absl::StrCat(absl::Hex(number, absl::kZeroPad16));
-}
 
 }  // namespace phimap

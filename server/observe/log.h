@@ -1,7 +1,7 @@
 // The log: one structured line on stderr for each event that someone may have to explain later.
 //
 // Example:
-//   logger.Log(LogLevel::kInfo, "build_done", {{"mapping", name}, {"rows", absl::StrCat(rows)}});
+//   logger.Log(LogLevel::kInfo, "build_done", {{"mapping", name}, {"rows", rows}});
 //   2026-11-20T19:12:51.123Z INFO build_done mapping=letter rows=20000
 //
 // Guarantees: Log never waits for stderr. Lines go to a queue of at most 1 MiB, and a separate
@@ -26,35 +26,11 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "core/thread/mutex.h"
+#include "server/observe/log_line.h"  // IWYU pragma: export
 
 namespace phimap {
-
-// Contents and formats of a log line.
-enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
-enum class LogFormat { kText, kJson };
-
-// Parses "debug", "info", "warning", "error" or "off".
-absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view text);
-// Parses "text" or "json".
-absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text);
-
-struct LogField {
-  absl::string_view key;
-  std::string value;
-};
-
-// Returns one line, including the newline. In text format, values are quoted if they contain other
-// characters than letters, digits and a few signs. In JSON format, the line is one object whose
-// first keys are time, level and event. All JSON values are strings, so a key never changes its
-// type. Invalid UTF-8 becomes U+FFFD in JSON.
-std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view event,
-                          std::initializer_list<LogField> fields,
-                          LogFormat format = LogFormat::kText);
 
 // Limits the log lines per second of each event.
 //
@@ -146,17 +122,7 @@ class LogWriter {
   std::thread thread_;
 };
 
-// The parts of an error that may be logged. The message is kept only if it is about this server
-// (store, memory, shutdown). A message about a client's mistake quotes the client's data, so it is
-// replaced by the field of the request. Missing parts are "none".
-struct LoggedError {
-  std::string code;
-  std::string reason;
-  std::string field;
-  std::string message;
-};
-LoggedError ErrorForLog(const absl::Status& error);
-
+// Thread-safe, also while the level or the sampling is changed.
 class Logger {
  public:
   using Sink = std::function<void(absl::string_view line)>;
@@ -165,19 +131,32 @@ class Logger {
   // written.
   explicit Logger(LogLevel level, LogFormat format = LogFormat::kText);
   // Passes each line at once to `sink`, without limits. `sink` must be thread-safe.
-  Logger(LogLevel level, Sink sink);
+  Logger(LogLevel level, Sink sink, LogFormat format = LogFormat::kText);
 
-  LogLevel level() const { return level_; }
-  bool Enabled(LogLevel level) const { return level >= level_; }
+  LogLevel level() const { return level_.load(std::memory_order_relaxed); }
+  // From now on, lines of `level` and above are written.
+  void SetLevel(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
+  bool Enabled(LogLevel level) const { return level >= this->level(); }
+
+  // From now on, one in `calls` successful calls is to be logged; 0 means none. Failed calls are
+  // always logged.
+  void SetCallSampling(int64_t calls) { sampling_.store(calls, std::memory_order_relaxed); }
+  // Returns whether the successful call that asks is in the sample: the first is, and then each
+  // time the next after as many as SetCallSampling says.
+  bool SamplesCall() const;
+
   void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) const;
   // Returns the number of lines dropped so far.
   LogDrops drops() const;
 
  private:
-  const LogLevel level_;
-  const LogFormat format_ = LogFormat::kText;
+  std::atomic<LogLevel> level_;
+  std::atomic<int64_t> sampling_{0};
+  // Successful calls since the start that were asked for, while there is a sampling.
+  mutable std::atomic<int64_t> calls_{0};
+  const LogFormat format_;
   const Sink sink_;
-  // Writes to stderr; null if there is another sink or nothing is logged.
+  // Writes to stderr; null if there is another sink.
   const std::unique_ptr<LogWriter> writer_;
   const std::unique_ptr<LogRate> rate_;
 };
@@ -199,25 +178,6 @@ class Seldom {
  private:
   static constexpr std::chrono::steady_clock::duration kQuiet = std::chrono::seconds(10);
   std::atomic<int64_t> quiet_until_{0};
-};
-
-// Identifies one call among all others, in the log and in the error that its client got.
-//
-// An id of a request: 16 hexadecimal digits. It is made on first use, so a successful call has no
-// id. Ids of one process are all different. Ids of two processes are equal with probability 2^-64.
-// An id does not reveal the number of calls, and is not secret. Thread-safe.
-class RequestId {
- public:
-  RequestId() = default;
-  RequestId(const RequestId&) = delete;
-  RequestId& operator=(const RequestId&) = delete;
-
-  // Returns the same text at every call.
-  std::string Text() const;
-
- private:
-  // 0 until the first call of Text.
-  mutable std::atomic<uint64_t> number_{0};
 };
 
 }  // namespace phimap

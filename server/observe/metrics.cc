@@ -47,6 +47,32 @@ class ReadMetric final : public prometheus::Collectable {
   const std::function<double()> read_;
 };
 
+// A gauge with one label, whose value and label are read when metrics are collected.
+class LabeledMetric final : public prometheus::Collectable {
+ public:
+  LabeledMetric(std::string name, std::string help, std::string label,
+                std::function<std::optional<Metrics::Labeled>()> read)
+      : name_(std::move(name)),
+        help_(std::move(help)),
+        label_(std::move(label)),
+        read_(std::move(read)) {}
+
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    const std::optional<Metrics::Labeled> found = read_();
+    if (!found.has_value()) return {};
+    prometheus::ClientMetric metric;
+    metric.label.push_back({label_, found->label});
+    metric.gauge.value = found->value;
+    return {{name_, help_, prometheus::MetricType::Gauge, {metric}}};
+  }
+
+ private:
+  const std::string name_;
+  const std::string help_;
+  const std::string label_;
+  const std::function<std::optional<Metrics::Labeled>()> read_;
+};
+
 // Metrics of the log lines that were dropped.
 //
 // Reads the counts from `logger` at each scrape. `logger` must outlive this object.
@@ -88,9 +114,11 @@ constexpr absl::string_view kCodeLabels[kStatusCodes] = {
 constexpr absl::string_view kRefusalReasons[] = {reason::kAliasLimitReached,
                                                  reason::kArtifactRemoved,
                                                  reason::kArtifactTooLarge,
+                                                 reason::kAuditLogNotWritable,
                                                  reason::kBuildLimitReached,
                                                  reason::kBuildMemoryFull,
                                                  reason::kCallLimitReached,
+                                                 reason::kCallerRateReached,
                                                  reason::kCommitInDoubt,
                                                  reason::kCommitLocalOnly,
                                                  reason::kDatabaseBusy,
@@ -101,6 +129,8 @@ constexpr absl::string_view kRefusalReasons[] = {reason::kAliasLimitReached,
                                                  reason::kEvaluationLimitReached,
                                                  reason::kExportLimitReached,
                                                  reason::kFileIoFailed,
+                                                 reason::kFilePermissionDenied,
+                                                 reason::kFileSystemReadOnly,
                                                  reason::kHeadersTooLarge,
                                                  reason::kImportLimitReached,
                                                  reason::kKernelQueueFull,
@@ -116,6 +146,7 @@ constexpr absl::string_view kRefusalReasons[] = {reason::kAliasLimitReached,
                                                  reason::kRevisionNotReached,
                                                  reason::kSampleTooLarge,
                                                  reason::kServerShuttingDown,
+                                                 reason::kStoreShareReached,
                                                  reason::kTrainingDiskFull};
 
 prometheus::Family<prometheus::Counter>& Counters(prometheus::Registry& registry, const char* name,
@@ -143,10 +174,17 @@ RefusalCounters::RefusalCounters(prometheus::Family<prometheus::Counter>& family
 
 void RefusalCounters::Count(const absl::Status& status) const {
   if (status.code() != absl::StatusCode::kResourceExhausted &&
-      status.code() != absl::StatusCode::kUnavailable) {
+      status.code() != absl::StatusCode::kUnavailable &&
+      status.code() != absl::StatusCode::kFailedPrecondition) {
     return;
   }
   const ErrorDetail detail = DetailOf(status).value_or(ErrorDetail());
+  // Other preconditions are the caller's.
+  if (status.code() == absl::StatusCode::kFailedPrecondition &&
+      detail.reason != reason::kFilePermissionDenied &&
+      detail.reason != reason::kFileSystemReadOnly) {
+    return;
+  }
   const auto found = by_reason_.find(detail.reason);
   (found == by_reason_.end() ? other_ : found->second)->Increment();
 }
@@ -171,8 +209,8 @@ RpcMetrics::RpcMetrics(prometheus::Registry& registry)
                             .Help("Seconds from the start of an RPC to its status.")
                             .Register(registry)),
       refused_(Counters(registry, "phimap_refused_total",
-                        "RPCs that ended with RESOURCE_EXHAUSTED or UNAVAILABLE, by the reason "
-                        "in the error.")) {}
+                        "RPCs that ended with RESOURCE_EXHAUSTED or UNAVAILABLE, or because the "
+                        "store cannot be written, by the reason in the error.")) {}
 
 MethodMetrics RpcMetrics::AddMethod(absl::string_view service, absl::string_view method,
                                     absl::string_view type) {
@@ -258,8 +296,9 @@ ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry)
           registry,
           prometheus::BuildCounter()
               .Name("phimap_reload_failures_total")
-              .Help("Changed TLS or token files that could not be used; the previous ones stay in "
-                    "force.")
+              .Help(
+                  "Changed files of TLS, tokens or settings that could not be used; what was read "
+                  "before stays in force.")
               .Register(registry),
           prometheus::BuildCounter()
               .Name("phimap_connections_ended_total")
@@ -290,18 +329,16 @@ ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry,
       ended_for_tls_records(&ended.Add({{"reason", "tls_records"}})),
       ended_for_refused_calls(&ended.Add({{"reason", "refused_calls"}})),
       ended_for_no_call(&ended.Add({{"reason", "no_call"}})),
+      ended_for_proxy_header(&ended.Add({{"reason", "proxy_header"}})),
       http_405(&http_refused.Add({{"status", "405"}})),
       http_415(&http_refused.Add({{"status", "415"}})),
       open(OneGauge(registry, "phimap_connections_open", "Open connections to the API.")),
-      longest_gap_seconds(
-          OneGauge(registry, "phimap_loop_longest_gap_seconds",
-                   "Longest time between two polls of an event loop, in the last 15 "
-                   "to 30 seconds. Between two polls, no requests are read.")),
       certificate_not_after(OneGauge(registry, "phimap_tls_certificate_not_after_seconds",
                                      "Time at which the server's TLS certificate expires, in "
                                      "seconds since 1970; +Inf without TLS.")),
       tls_reload_failures(&reload_failures.Add({{"file", "tls"}})),
       token_reload_failures(&reload_failures.Add({{"file", "tokens"}})),
+      config_reload_failures(&reload_failures.Add({{"file", "config"}})),
       handshakes_failed_(&prometheus::BuildCounter()
                               .Name("phimap_handshakes_failed_total")
                               .Help("Handshakes of TLS that failed.")
@@ -316,6 +353,24 @@ ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry,
 void ConnectionMetrics::HandshakeFailed(absl::string_view kind) const {
   handshakes_failed_->Add({{"reason", std::string(kind)}}).Increment();
 }
+
+TraceMetrics::TraceMetrics(prometheus::Registry& registry)
+    : TraceMetrics(registry,
+                   prometheus::BuildCounter()
+                       .Name("phimap_trace_spans_dropped_total")
+                       .Help("Spans of traces that were not sent to the collector, by reason.")
+                       .Register(registry)) {}
+
+TraceMetrics::TraceMetrics(prometheus::Registry& registry,
+                           prometheus::Family<prometheus::Counter>& dropped)
+    : sent(OneCounter(registry, "phimap_trace_spans_sent_total",
+                      "Spans of traces that the collector took.")),
+      dropped_queue_full(&dropped.Add({{"reason", "queue_full"}})),
+      dropped_undelivered(&dropped.Add({{"reason", "undelivered"}})),
+      dropped_rejected(&dropped.Add({{"reason", "rejected"}})),
+      dropped_no_memory(&dropped.Add({{"reason", "no_memory"}})),
+      failures(OneCounter(registry, "phimap_trace_request_failures_total",
+                          "Requests to the collector of traces that failed.")) {}
 
 namespace {
 
@@ -395,9 +450,9 @@ constexpr absl::StatusCode kFaultCodes[] = {
     absl::StatusCode::kInternal,    absl::StatusCode::kFailedPrecondition,
     absl::StatusCode::kUnavailable, absl::StatusCode::kDataLoss};
 // Reasons of errors that have such a code, but are not faults.
-constexpr absl::string_view kAnswers[] = {reason::kAliasLimitReached, reason::kMappingInUse,
-                                          reason::kVersionInUse, reason::kVersionRollbackTarget,
-                                          reason::kMappingNotEmpty};
+constexpr absl::string_view kAnswers[] = {
+    reason::kAliasLimitReached,     reason::kMappingInUse,    reason::kVersionInUse,
+    reason::kVersionRollbackTarget, reason::kMappingNotEmpty, reason::kStoreShareReached};
 
 std::array<prometheus::Histogram*, kStoreOperations> CallHistograms(
     prometheus::Registry& registry) {
@@ -550,7 +605,9 @@ Metrics::Metrics()
       certificates_(*registry_),
       drift_(*registry_),
       connections_(*registry_),
-      kernels_(*registry_) {
+      kernels_(*registry_),
+      callers_(*registry_),
+      traces_(*registry_) {
   sources_->Add(registry_);
   sources_->Add(std::make_shared<ProcessMetrics>());
 }
@@ -583,8 +640,8 @@ void Metrics::SetLimits(const ResourceLimits& limits) {
   show("phimap_builds_limit", "Maximum number of unfinished builds.", limits.builds);
 }
 
-void Metrics::WatchDisk(const std::string& folder) {
-  sources_->Add(std::make_shared<DiskMetrics>(folder));
+void Metrics::WatchDisk(const std::string& whose, const std::string& folder) {
+  sources_->Add(std::make_shared<DiskMetrics>(whose, folder));
 }
 
 void Metrics::WatchGauge(std::string name, std::string help, std::function<double()> read) {
@@ -595,6 +652,12 @@ void Metrics::WatchGauge(std::string name, std::string help, std::function<doubl
 void Metrics::WatchCounter(std::string name, std::string help, std::function<double()> read) {
   sources_->Add(std::make_shared<ReadMetric>(std::move(name), std::move(help),
                                              prometheus::MetricType::Counter, std::move(read)));
+}
+
+void Metrics::WatchLabeledGauge(std::string name, std::string help, std::string label,
+                                std::function<std::optional<Labeled>()> read) {
+  sources_->Add(std::make_shared<LabeledMetric>(std::move(name), std::move(help), std::move(label),
+                                                std::move(read)));
 }
 
 void Metrics::WatchLog(const Logger& logger) {

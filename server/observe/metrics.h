@@ -17,6 +17,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@
 #include "prometheus/gauge.h"
 #include "prometheus/histogram.h"
 #include "prometheus/registry.h"
+#include "server/observe/caller_series.h"
 #include "server/observe/certificate_metrics.h"
 #include "server/observe/drift_metrics.h"
 #include "server/observe/log.h"
@@ -55,11 +57,12 @@ absl::string_view CodeLabel(absl::StatusCode code);
 absl::Span<const absl::string_view> RefusalReasons();
 
 // Counts the calls of one service that the server rejected for lack of capacity or because of its
-// state, by reason.
+// state, by reason. Such calls end with RESOURCE_EXHAUSTED or UNAVAILABLE, or, if the store cannot
+// be written, with FAILED_PRECONDITION.
 class RefusalCounters {
  public:
   RefusalCounters(prometheus::Family<prometheus::Counter>& family, const std::string& service);
-  // Counts `status` if it is RESOURCE_EXHAUSTED or UNAVAILABLE.
+  // Counts `status` if it is such a rejection.
   void Count(const absl::Status& status) const;
 
  private:
@@ -165,6 +168,7 @@ struct ConnectionMetrics {
   prometheus::Counter* const ended_for_tls_records;
   prometheus::Counter* const ended_for_refused_calls;
   prometheus::Counter* const ended_for_no_call;
+  prometheus::Counter* const ended_for_proxy_header;
   // Requests that were not gRPC, by the status of HTTP with which they were refused.
   prometheus::Counter* const http_405;
   prometheus::Counter* const http_415;
@@ -172,13 +176,12 @@ struct ConnectionMetrics {
   void HandshakeFailed(absl::string_view kind) const;
   // Connections open now.
   prometheus::Gauge* const open;
-  // Longest recent time between two polls of an event loop.
-  prometheus::Gauge* const longest_gap_seconds;
   // Expiry time of the server's TLS certificate in seconds since 1970; infinite without TLS.
   prometheus::Gauge* const certificate_not_after;
   // Number of times that changed files could not be used.
   prometheus::Counter* const tls_reload_failures;
   prometheus::Counter* const token_reload_failures;
+  prometheus::Counter* const config_reload_failures;
 
  private:
   ConnectionMetrics(prometheus::Registry& registry,
@@ -374,6 +377,26 @@ struct ResourceLimits {
   int builds = 0;
 };
 
+// Counts of the spans of traces (server/trace): each that ended is sent or dropped in the end.
+struct TraceMetrics {
+  // The metrics live as long as `registry`.
+  explicit TraceMetrics(prometheus::Registry& registry);
+
+  prometheus::Counter* const sent;
+  // The queue was full, or the server was ending.
+  prometheus::Counter* const dropped_queue_full;
+  // The collector was away for too long.
+  prometheus::Counter* const dropped_undelivered;
+  // The collector refused them.
+  prometheus::Counter* const dropped_rejected;
+  prometheus::Counter* const dropped_no_memory;
+  // Requests to the collector that failed and may be sent again.
+  prometheus::Counter* const failures;
+
+ private:
+  TraceMetrics(prometheus::Registry& registry, prometheus::Family<prometheus::Counter>& dropped);
+};
+
 class Metrics {
  public:
   Metrics();
@@ -389,11 +412,19 @@ class Metrics {
   void SetBuildInfo(absl::string_view version, absl::string_view blas_core,
                     absl::string_view engine_target);
   void SetLimits(const ResourceLimits& limits);
-  // Shows how full the file system of `folder` is.
-  void WatchDisk(const std::string& folder);
+  // Shows how full the file system of `folder` is. `whose`: see DiskMetrics.
+  void WatchDisk(const std::string& whose, const std::string& folder);
   // Shows the result of `read`, which is called at each scrape and must not block.
   void WatchGauge(std::string name, std::string help, std::function<double()> read);
   void WatchCounter(std::string name, std::string help, std::function<double()> read);
+  // Like WatchGauge, for a gauge with one label, whose value is read too. While `read` returns
+  // nullopt, there is no series.
+  struct Labeled {
+    std::string label;
+    double value = 0;
+  };
+  void WatchLabeledGauge(std::string name, std::string help, std::string label,
+                         std::function<std::optional<Labeled>()> read);
   // Shows the number of lines that `logger` dropped. `logger` must outlive the metrics.
   void WatchLog(const Logger& logger);
 
@@ -405,6 +436,8 @@ class Metrics {
   DriftMetrics& drift() { return drift_; }
   const ConnectionMetrics& connections() const { return connections_; }
   KernelMetrics& kernels() { return kernels_; }
+  CallerSeries& callers() { return callers_; }
+  const TraceMetrics& traces() const { return traces_; }
   // Returns everything that the HTTP endpoint serves: these metrics and those of the process.
   std::shared_ptr<const prometheus::Collectable> collectable() const;
 
@@ -422,6 +455,8 @@ class Metrics {
   DriftMetrics drift_;
   const ConnectionMetrics connections_;
   KernelMetrics kernels_;
+  CallerSeries callers_;
+  const TraceMetrics traces_;
 };
 
 }  // namespace phimap

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 
@@ -114,10 +115,14 @@ std::vector<MetricFamily> DiskMetrics::Collect() const {
   struct statvfs disk {};
   if (statvfs(folder_.c_str(), &disk) != 0) return {};
   const double block = static_cast<double>(disk.f_frsize);
-  return {Gauge("phimap_store_disk_bytes", "Size of the file system that holds the store.",
+  const std::string name = absl::StrCat("phimap_", whose_, "_disk");
+  return {Gauge(absl::StrCat(name, "_bytes").c_str(),
+                absl::StrCat("Size of the file system that holds the ", whose_, ".").c_str(),
                 block * static_cast<double>(disk.f_blocks)),
-          Gauge("phimap_store_disk_free_bytes",
-                "Space available to phimapd on the file system that holds the store.",
+          Gauge(absl::StrCat(name, "_free_bytes").c_str(),
+                absl::StrCat("Space available to phimapd on the file system that holds the ",
+                             whose_, ".")
+                    .c_str(),
                 block * static_cast<double>(disk.f_bavail))};
 }
 

@@ -33,13 +33,16 @@ class ProcessMetrics final : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override;
 };
 
-// The file system that holds a folder: its size and its free space.
+// The file system that holds a folder: its size and its free space. `whose` is what the folder
+// contains, "store" or "cache", and a part of the metrics' names.
 class DiskMetrics final : public prometheus::Collectable {
  public:
-  explicit DiskMetrics(std::string folder) : folder_(std::move(folder)) {}
+  DiskMetrics(std::string whose, std::string folder)
+      : whose_(std::move(whose)), folder_(std::move(folder)) {}
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
+  const std::string whose_;
   const std::string folder_;
 };
 

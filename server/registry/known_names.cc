@@ -111,8 +111,7 @@ absl::Status KnownNamesFile::Learn() {
   if (!absl::IsUnavailable(learned)) return learned;
   const absl::Status recalled = Recall();
   logger_.Log(LogLevel::kWarning, recalled.ok() ? "serving_known_names" : "waiting_for_database",
-              {{"revision", absl::StrCat(registry_.revision().number)},
-               {"error", std::string(recalled.message())}});
+              {{"revision", registry_.revision().number}, {"error", recalled.message()}});
   return recalled.ok() ? absl::OkStatus() : learned;
 }
 
@@ -145,7 +144,7 @@ void KnownNamesFile::Save() {
     saved_ = changes;
     return;
   }
-  logger_.Log(LogLevel::kWarning, "names_not_kept", {{"error", std::string(written.message())}});
+  logger_.Log(LogLevel::kWarning, "names_not_kept", {{"error", written.message()}});
 }
 
 absl::Status KnownNamesFile::Write(const std::string& text) {

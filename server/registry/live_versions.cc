@@ -146,7 +146,6 @@ std::vector<VersionName> LiveVersions::MissingPinned() const {
 }
 
 void LiveVersions::Insert(std::shared_ptr<const LiveVersion> version) {
-  PHIMAP_CHECK(version->memory_bytes() <= max_bytes_ - bytes_);
   bytes_ += version->memory_bytes();
   const VersionRecord& record = version->record;
   const PartKey key(record.number, version->part);
@@ -156,6 +155,17 @@ void LiveVersions::Insert(std::shared_ptr<const LiveVersion> version) {
   auto& slot = index_[record.mapping];
   recent_.push_front(std::move(version));
   PHIMAP_CHECK(slot.emplace(key, recent_.begin()).second);
+  Trim();
+}
+
+void LiveVersions::SetMaxBytes(int64_t max_bytes) {
+  max_bytes_ = max_bytes;
+  Trim();
+}
+
+void LiveVersions::Trim() {
+  DropUntilFits(0, /*pinned=*/false);
+  DropUntilFits(0, /*pinned=*/true);
 }
 
 void WarmQueue::PushFront(VersionName version) {

@@ -51,8 +51,12 @@ class LiveVersions {
   // because versions that are in use or pinned must stay.
   bool FreeCapacity(int64_t bytes, Eviction eviction = Eviction::kPinnedLast);
   // Adds a version. REQUIRES: FreeCapacity(version->memory_bytes()) returned true, and no such part
-  // of a version of the same mapping with the same number is loaded.
+  // of a version of the same mapping with the same number is loaded. If the limit was lowered
+  // since, unloads others.
   void Insert(std::shared_ptr<const LiveVersion> version);
+  // Changes the limit, and unloads unused versions until it is kept, pinned ones last. Versions in
+  // use stay, even if they take more.
+  void SetMaxBytes(int64_t max_bytes);
   // Makes all parts of the version that are loaded impossible to find. If a part is in use, its
   // memory still counts, and it is the first to be unloaded once it is unused.
   void Retire(absl::string_view mapping, int64_t number);
@@ -81,12 +85,14 @@ class LiveVersions {
   int64_t CountHere(absl::string_view mapping, const std::vector<int64_t>& numbers) const;
   // Unloads pinned or unpinned versions that are not in use until `bytes` more fit or none is left.
   void DropUntilFits(int64_t bytes, bool pinned);
+  // Unloads unused versions until the limit is kept or none is left.
+  void Trim();
   // Makes the version impossible to find.
   void Unindex(Recent::iterator version);
   // Releases the version, whether it can be found or not.
   Recent::iterator Drop(Recent::iterator version);
 
-  const int64_t max_bytes_;
+  int64_t max_bytes_;
   int64_t bytes_ = 0;
   int64_t evictions_ = 0;
   // Sorted by last use, the most recent first.

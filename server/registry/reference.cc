@@ -9,6 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/rpc/call.h"
 #include "server/store/store.h"
 
 namespace phimap {
@@ -88,6 +90,13 @@ absl::StatusOr<Reference> ParseReference(absl::string_view text) {
   }
   reference.number = number;
   return reference;
+}
+
+absl::Status CheckReference(Call& call, absl::string_view text) {
+  // Whether the rest of it is right is found when it is looked up.
+  if (call.Allows(text.substr(0, text.find('@')))) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(const Reference reference, ParseReference(text));
+  return call.CheckMapping(reference.mapping);
 }
 
 absl::StatusOr<VersionRecord> LookUpVersion(Store& store, const Reference& reference) {

@@ -14,6 +14,7 @@
 
 namespace phimap {
 
+class Call;
 class Store;
 
 // Points into the text it was parsed from.
@@ -44,6 +45,9 @@ bool IsAliasName(absl::string_view text);
 // NAME_INVALID) with `field`.
 absl::Status CheckMappingName(absl::string_view text, absl::string_view field);
 absl::Status CheckAliasName(absl::string_view text, absl::string_view field);
+// OK if the caller of `call` may call its method on the mapping of a reference
+// (Call::CheckMapping). Errors of ParseReference only for a caller who is limited to names.
+absl::Status CheckReference(Call& call, absl::string_view reference);
 // Looks up in the store which version a reference means now. Blocking. Errors: those of the store,
 // and NOT_FOUND for an unknown mapping, version, digest or alias, with the field "reference" unless
 // the mapping is unknown.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/drift/drift_reference.h"
 #include "core/head/head.h"
@@ -377,7 +378,8 @@ bool VersionRegistry::Conclude(const Key& key, const Attempt& attempt,
   if (loaded.ok()) {
     const VersionRecord& record = (*loaded)->record;
     if (key.part == LivePart::kFeatures) warming_.NoteLive({record.mapping, record.number});
-    // Only this thread inserts versions, so the capacity is still free.
+    // Only this thread inserts versions, so the capacity is still free unless the limit was
+    // lowered.
     if (live_.Find(record.mapping, record.number, key.part) == nullptr) live_.Insert(*loaded);
     ++remembered_;
   }
@@ -391,13 +393,18 @@ void VersionRegistry::LogFailure(const Key& key, int64_t number, const Attempt& 
   const LoggedError facts = ErrorForLog(error);
   // The caller's mistake, and no fault of the version.
   if (facts.reason == reason::kHeadMissing) return;
-  // A background load that failed only for lack of capacity is not counted as an error.
+  // A background load that failed only for lack of capacity is not counted as an error, and a
+  // database that is away, which calls of the store report, is none of the version, and has its own
+  // lines (names_not_read).
   const bool passed_over = !attempt.for_readers && facts.reason == reason::kLiveVersionsFull;
+  const bool database_away =
+      absl::IsUnavailable(error) && absl::StartsWith(facts.reason, "DATABASE_");
+  if (database_away) return;
   if (!passed_over) metrics_.load_errors->Increment();
   logger_.Log(passed_over ? LogLevel::kWarning : LogLevel::kError,
               passed_over ? "alias_version_not_warm" : "version_load_failed",
               {{"mapping", key.mapping},
-               {"version", number == 0 ? "unknown" : absl::StrCat(number)},
+               {"version", number == 0 ? std::nullopt : std::optional(number)},
                {"code", facts.code},
                {"reason", facts.reason},
                {"error", facts.message}});
@@ -488,8 +495,16 @@ absl::Status VersionRegistry::FreeCapacity(const VersionRecord& record, int64_t 
   const bool fits = live_.FreeCapacity(bytes, eviction);
   UpdateMetrics();
   if (fits) return absl::OkStatus();
-  return LiveVersionsFull(record.mapping, record.number, bytes, live_.bytes(),
-                          options_.max_live_bytes);
+  return LiveVersionsFull(record.mapping, record.number, bytes, live_.bytes(), live_.max_bytes());
+}
+
+void VersionRegistry::SetMaxLiveBytes(int64_t max_bytes) {
+  {
+    MutexLock lock(&mutex_);
+    live_.SetMaxBytes(max_bytes);
+    UpdateMetrics();
+  }
+  ReturnFreedMemory();
 }
 
 KnownNames VersionRegistry::Known() {
@@ -547,14 +562,17 @@ absl::Status VersionRegistry::CatchUp(CatalogView::Source source) {
     const Revision now = view_.revision();
     logger_.Log(
         LogLevel::kWarning, "history_changed",
-        {{"known_revision", absl::StrCat(before.number)},
-         {"revision", absl::StrCat(now.number)},
+        {{"known_revision", before.number},
+         {"revision", now.number},
          {"help",
           "the store lacks changes that this server knew: it was restored from a backup, or "
           "another database took over without them. All names were read anew; check that "
           "aliases mean what you want"}});
   }
-  if (!caught_up.ok()) {
+  if (const bool failed = names_fail_.exchange(!caught_up.ok()); failed && caught_up.ok()) {
+    logger_.Log(LogLevel::kInfo, "names_read_again", {{"revision", view_.revision().number}});
+  }
+  if (!caught_up.ok() && names_logs_.Now()) {
     const LoggedError facts = ErrorForLog(caught_up);
     logger_.Log(LogLevel::kError, "names_not_read",
                 {{"code", facts.code}, {"reason", facts.reason}, {"error", facts.message}});

@@ -16,6 +16,7 @@
 #ifndef PHIMAP_SERVER_REGISTRY_VERSION_REGISTRY_H_
 #define PHIMAP_SERVER_REGISTRY_VERSION_REGISTRY_H_
 
+#include <atomic>
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -230,6 +231,10 @@ class VersionRegistry {
   // may then lack changes that this server made before the failure.
   std::optional<Revision> revision_with_own_changes() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Changes Options::max_live_bytes, and unloads versions until the new limit is kept, unless they
+  // are in use.
+  void SetMaxLiveBytes(int64_t max_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Starts to load the versions that aliases point to, in the background and with the lowest
   // priority. The current versions come first, beginning with that of the alias that was moved
   // last. Later, when CatchUp reports that an alias has moved, its new version is loaded.
@@ -298,7 +303,7 @@ class VersionRegistry {
   absl::StatusOr<VersionRecord> RecordOf(const std::string& mapping, int64_t number)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Loaded> LoadRecord(const VersionRecord& record, LivePart part, Eviction eviction);
-  // Returns the memory of evicted versions to the system. Runs on the loader thread, before a load.
+  // Returns the memory of evicted versions to the system. Takes some time.
   void ReturnFreedMemory() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status FreeCapacity(const VersionRecord& record, int64_t bytes, Eviction eviction)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -327,6 +332,10 @@ class VersionRegistry {
   Store& store_;
   const RegistryMetrics& metrics_;
   const Logger& logger_;
+  // While the database is away, names are asked for each second.
+  Seldom names_logs_;
+  // Whether they could not be read the last time.
+  std::atomic<bool> names_fail_{false};
   const VersionLoader version_loader_;
   CatalogView view_;
 

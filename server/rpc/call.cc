@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -19,7 +20,10 @@
 #include "server/admission/request_memory.h"
 #include "server/rpc/framed_message.h"
 #include "server/rpc/message_source.h"
+#include "server/rpc/request_reference.h"
 #include "server/rpc/status_trailers.h"
+#include "server/store/audit.h"
+#include "server/trace/tracer.h"
 
 namespace phimap {
 
@@ -72,8 +76,9 @@ constexpr size_t kAlwaysAnswered = 64 << 10;
 // memory. A message of a caller that holds more than its share has one period.
 constexpr int kHalfMessagePeriods = 6;
 
-// Log level by outcome. Successful calls interest only those who debug a client. The client's
-// errors also interest the server's operator. The server's errors interest everybody.
+// Log level by outcome. Successful calls interest only those who debug a client, and a sample of
+// them (Logger::SamplesCall) the server's operator. The client's errors interest the operator too.
+// The server's errors interest everybody.
 LogLevel LevelOf(Code code) {
   if (code == Code::kOk) return LogLevel::kDebug;
   const bool ours = code == Code::kInternal || code == Code::kUnknown || code == Code::kDataLoss;
@@ -87,6 +92,20 @@ absl::Status AsFaultOfItsSide(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   if (!detail.has_value() || detail->reason != reason::kEncodingMissing) return status;
   return MakeError(Code::kInvalidArgument, detail->reason, "", status.message());
+}
+
+// Begins the span of a call that was admitted at `started`.
+Span BeginSpan(const CallStart& start, const RequestId& id, absl::Time started) {
+  if (start.environment.tracer == nullptr) return Span();
+  // The loop has known since then that there are bytes to read.
+  const absl::Time readable = start.stream.loop().now();
+  Span span = start.environment.tracer->Start(
+      start.method.metrics.full_name, SpanKind::kServer,
+      id.trace_parent().has_value() ? &*id.trace_parent() : nullptr, readable);
+  if (span.recorded()) {
+    span.Child("admission", SpanKind::kInternal, readable).End(absl::OkStatus(), started);
+  }
+  return span;
 }
 
 // Maximum time for the request of a unary call to arrive. While it arrives, it occupies memory that
@@ -155,7 +174,7 @@ Call::Call(const CallStart& start, const MessageCost& request_cost,
       parser_(start.parser),
       share_(std::move(start.share)),
       caller_(share_.use()),
-      principal_(start.principal),
+      principal_(std::move(start.principal)),
       started_(SteadyNow()),
       deadline_(start.deadline),
       peer_(start.stream.peer().address),
@@ -167,7 +186,10 @@ Call::Call(const CallStart& start, const MessageCost& request_cost,
       unread_timer_(*this),
       min_revision_(start.min_revision),
       revisions_(start.revisions),
-      revision_timer_(*this) {}
+      revision_timer_(*this),
+      request_id_(std::move(start.ids)),
+      span_(BeginSpan(start, request_id_, started_)),
+      span_context_(span_.context()) {}
 
 Call::~Call() { PHIMAP_CHECK(over_ || !begun_); }
 
@@ -332,6 +354,7 @@ RequestMemory::Granted Call::GrantedToThis() {
 
 void Call::OnSent() {
   unread_timer_.Cancel();
+  send_span_.End();
   if (!over_) OnAnswersSent();
 }
 
@@ -441,6 +464,10 @@ void Call::Send(std::shared_ptr<const OutputBytes> framed) {
   if (!std::exchange(headers_sent_, true)) stream_->SendHeaders(AnswerHeaders(), /*end=*/false);
   method_.metrics.messages_sent->Increment();
   const bool large = framed->bytes().size() > kAlwaysAnswered;
+  if (span_.recorded()) {
+    send_span_ = span_.Child("send");
+    send_span_.Set("phimap.bytes", static_cast<int64_t>(framed->bytes().size()));
+  }
   answer_bytes_ += static_cast<int64_t>(framed->bytes().size());
   stream_->Send(std::move(framed));
   if (large && stream_ != nullptr && !unread_timer_.is_set()) WatchUnread();
@@ -491,8 +518,9 @@ void Call::End(const absl::Status& status, bool reset) {
     source_.Drop();
     OnOver();
     OnEnd(status);
-    RecordEnd(method_, environment_, status, SteadyNow() - started_, peer_,
-              principal_ == nullptr ? absl::string_view() : principal_->name, request_id_);
+    RecordEnd(environment_, {method_, status, SteadyNow() - started_, peer_, principal_.get(),
+                             request_id_, refused_.load() ? refused_mapping_ : "", &names_});
+    EndSpan(status);
     if (stream_ == nullptr) return;
     if (reset) return stream_->Reset(ResetCode::kCancel);
     SendStatus(*stream_, status, headers_sent_, request_id_, status.ok() ? RevisionToReport() : "");
@@ -501,24 +529,101 @@ void Call::End(const absl::Status& status, bool reset) {
   }
 }
 
-void RecordEnd(const Method& method, const CallEnvironment& environment, const absl::Status& ended,
-               absl::Duration time, absl::string_view peer, absl::string_view caller,
-               const RequestId& request_id) {
+void Call::EndSpan(const absl::Status& ended) {
+  if (!span_.recorded()) return;
   const absl::Status status = AsFaultOfItsSide(ended);
-  method.metrics.Ended(status, absl::ToDoubleSeconds(time));
-  const LogLevel level = LevelOf(status.code());
-  if (!environment.logger.Enabled(level)) return;
+  // The keys are those of OpenTelemetry's conventions for gRPC.
+  const std::pair<absl::string_view, absl::string_view> name =
+      absl::StrSplit(method_.metrics.full_name, absl::MaxSplits('/', 1));
+  span_.Set("rpc.system", "grpc");
+  span_.Set("rpc.service", name.first);
+  span_.Set("rpc.method", name.second);
+  span_.Set("rpc.grpc.status_code", static_cast<int>(status.code()));
+  if (principal_ != nullptr) span_.Set("phimap.caller", principal_->name);
+  if (!status.ok()) span_.Set("phimap.request_id", request_id_.Text());
+  span_.End(status);
+}
+
+namespace {
+
+// Whether the caller was refused because of its rights or limits.
+bool IsRefusal(const absl::Status& status, absl::string_view refused_mapping) {
+  if (status.ok()) return false;
+  if (!refused_mapping.empty() || status.code() == Code::kPermissionDenied ||
+      status.code() == Code::kUnauthenticated) {
+    return true;
+  }
+  if (status.code() != Code::kResourceExhausted) return false;
+  const std::string reason = DetailOf(status).value_or(ErrorDetail()).reason;
+  return reason == reason::kCallerRateReached || reason == reason::kStoreShareReached ||
+         reason == reason::kCallLimitReached;
+}
+
+// Counts the end of a call of a known caller, and writes down a change that was refused.
+void RecordOfCaller(const CallEnvironment& environment, const CallEnd& end,
+                    const absl::Status& status) {
+  const Principal& principal = *end.principal;
+  const bool refused = IsRefusal(status, end.refused_mapping);
+  if (environment.caller_series != nullptr) {
+    const CallerCounters& counters = CountersOf(*environment.caller_series, principal);
+    counters.calls->Increment();
+    if (refused) counters.refused->Increment();
+  }
+  if (!refused || environment.refusals == nullptr) return;
+  const MethodFacts* const facts = FactsOfMethod(end.method.metrics.full_name);
+  if (facts == nullptr || facts->effect == Effect::kReads ||
+      facts->effect == Effect::kReadsBuilds) {
+    return;
+  }
+  AuditEntry entry;
+  entry.method = end.method.metrics.full_name;
+  entry.principal = principal.name;
+  entry.peer = std::string(end.peer);
+  entry.request_id = end.request_id.Text();
+  entry.SetOutcome(status);
+  if (end.names != nullptr) {
+    const LoggedReference named = ReferenceForLog(end.names->reference);
+    const absl::string_view alias = AliasForLog(end.names->alias);
+    entry.mapping = std::string(named.mapping);
+    entry.alias = std::string(alias.empty() ? named.alias : alias);
+    entry.build_id = std::string(BuildIdForLog(end.names->build_id));
+    entry.version = named.version.value_or(0);
+    entry.digest = std::string(named.digest);
+  }
+  if (!end.refused_mapping.empty()) entry.mapping = std::string(end.refused_mapping);
+  environment.refusals->Note(std::move(entry));
+}
+
+}  // namespace
+
+void RecordEnd(const CallEnvironment& environment, const CallEnd& end) {
+  const absl::Status status = AsFaultOfItsSide(end.status);
+  end.method.metrics.Ended(status, absl::ToDoubleSeconds(end.time));
+  if (end.principal != nullptr) RecordOfCaller(environment, end, status);
+  const Logger& logger = environment.logger;
+  const bool is_sample = status.ok() && logger.SamplesCall();
+  const LogLevel level = is_sample ? LogLevel::kInfo : LevelOf(status.code());
+  if (!logger.Enabled(level)) return;
   const LoggedError error = ErrorForLog(status);
-  environment.logger.Log(level, "rpc",
-                         {{"method", method.metrics.full_name},
-                          {"code", std::string(CodeLabel(status.code()))},
-                          {"reason", error.reason},
-                          {"field", error.field},
-                          {"seconds", absl::StrCat(absl::ToDoubleSeconds(time))},
-                          {"peer", std::string(peer)},
-                          {"caller", std::string(caller)},
-                          {"request_id", request_id.Text()},
-                          {"error", error.message}});
+  const absl::string_view reference =
+      end.names == nullptr ? absl::string_view() : end.names->reference;
+  const LoggedReference named = ReferenceForLog(reference);
+  // A sample is an event of its own, so that samples, however many, do not displace errors.
+  logger.Log(level, is_sample ? "rpc_sample" : "rpc",
+             {{"method", end.method.metrics.full_name},
+              {"code", error.code},
+              {"reason", error.reason},
+              {"field", error.field},
+              {"mapping", named.mapping},
+              {"version", named.version},
+              {"alias", named.alias},
+              {"digest", named.digest},
+              {"seconds", absl::ToDoubleSeconds(end.time)},
+              {"peer", end.peer},
+              {"caller", end.principal == nullptr ? "" : end.principal->name},
+              {"request_id", end.request_id.Text()},
+              {"trace_id", end.request_id.TraceId()},
+              {"error", error.message}});
 }
 
 absl::StatusOr<std::shared_ptr<const OutputBytes>> Call::Frame(
@@ -572,6 +677,8 @@ void UnaryCall::OnRequestProgress() {
   Parse(*std::move(message), request_, [this](const absl::Status& status, RequestMemory::Charge c) {
     if (!status.ok()) return Call::Finish(status);
     charge_ = std::move(c);
+    span().Child("receive", SpanKind::kInternal, started()).End();
+    NoteNames(NamesInRequest());
     Start();
   });
 }

@@ -39,20 +39,28 @@
 #include "google/protobuf/message_lite.h"
 #include "server/admission/access_control.h"
 #include "server/admission/caller_shares.h"
+#include "server/admission/change_origin.h"
+#include "server/admission/principal.h"
 #include "server/admission/request_memory.h"
 #include "server/admission/role.h"
+#include "server/observe/caller_series.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/request_id.h"
 #include "server/rpc/message_cost.h"
 #include "server/rpc/message_source.h"
+#include "server/rpc/request_reference.h"
 #include "server/rpc/revisions.h"
 #include "server/rpc/transport/stream.h"
 #include "server/rpc/transport/timer_wheel.h"
 #include "server/schedule/task_pool.h"
+#include "server/trace/span.h"
 
 namespace phimap {
 
 class Call;
+class RefusedChanges;
+class Tracer;
 struct CallStart;
 
 // An RPC method of the server. Created once, when the server is assembled.
@@ -82,6 +90,9 @@ struct CallEnvironment {
   // Maximum size of a request or response message.
   int64_t max_message_bytes;
   const Logger& logger;
+  // Null: the changes that callers are refused are not written down, and callers are not counted.
+  RefusedChanges* refusals = nullptr;
+  CallerSeries* caller_series = nullptr;
   // A call is cancelled if a message has been arriving more slowly than `slowest_bytes_per_second`,
   // or so slowly that it would take six times this long, while other requests wait for memory. If
   // the caller holds more than half of the memory, the message must arrive in the time itself, and
@@ -89,6 +100,8 @@ struct CallEnvironment {
   // is unread counts as the message.
   absl::Duration half_message_time = absl::Seconds(5);
   int64_t slowest_bytes_per_second = 64 << 10;
+  // Records traces of calls; null if there are none.
+  const Tracer* tracer = nullptr;
 };
 
 // Makes the request messages of a call from a body that is no protobuf message, such as JSON.
@@ -110,13 +123,16 @@ struct CallStart {
   absl::Time deadline;
   // Moved into the call, although the CallStart is const.
   mutable CallerShares::Share share = {};
-  PrincipalPointer principal = nullptr;
+  // Moved into the call, as `share` is.
+  mutable PrincipalPointer principal = nullptr;
   // Revision that must be known before the call begins; "" if none is required, or it is known.
   absl::string_view min_revision = {};
   // Null if the caller has sent no revision.
   Revisions* revisions = nullptr;
   // Null if the request's messages are protobuf's.
   std::shared_ptr<RequestParser> parser = nullptr;
+  // Moved into the call, as `share` is.
+  mutable CallerIds ids = {};
 };
 
 // INVALID_ARGUMENT: the bytes do not parse as a message of `type`.
@@ -139,11 +155,24 @@ inline absl::Status ShuttingDown() {
                    "the server is shutting down", {}, /*retry_delay_ms=*/1000);
 }
 
-// Counts and logs the end of a call, also of one that was refused before it began. `caller`: the
-// name of the caller's token, "" if it is not known or has none.
-void RecordEnd(const Method& method, const CallEnvironment& environment, const absl::Status& status,
-               absl::Duration time, absl::string_view peer, absl::string_view caller,
-               const RequestId& request_id);
+// How a call ended, also one that was refused before it began.
+struct CallEnd {
+  const Method& method;
+  const absl::Status& status;
+  absl::Duration time;
+  absl::string_view peer;
+  // Null if it is not known who called.
+  const Principal* principal;
+  const RequestId& request_id;
+  // The mapping that the caller has no right to, if that is why the call was refused; else "".
+  absl::string_view refused_mapping = {};
+  // What the request names; null if that is not known.
+  const RequestNames* names = nullptr;
+};
+
+// Counts and logs the end of a call. If it was a change that a known caller has no right to, it is
+// written down in the audit.
+void RecordEnd(const CallEnvironment& environment, const CallEnd& end);
 
 // The base class of all calls.
 class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
@@ -161,8 +190,10 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   static void CancelSilentCalls(absl::Duration silent);
   static void CancelAllCalls();
 
-  // The next seven functions, up to Frame(), may be called from any thread.
+  // The next functions, up to Frame(), may be called from any thread.
 
+  // The span of the call, for the steps of its work. It may not be recorded.
+  const SpanContext& span() const { return span_context_; }
   // Returns the time at which the request's headers had arrived.
   absl::Time started() const { return started_; }
   // InfiniteFuture if the client set no deadline.
@@ -174,6 +205,34 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   const std::string& peer() const { return peer_; }
   // On whose account the call holds memory and places; null if there is no limit.
   const CallerPointer& caller() const { return caller_; }
+  // Who calls: null if that is not known, and the caller may do whatever its role allows.
+  const PrincipalPointer& principal() const { return principal_; }
+
+  // The rights of the caller on mappings (call_rights.cc). A mapping that it may not know of is
+  // absent for it, in every answer.
+  //
+  // Returns whether the caller has rights on some mappings only.
+  bool limited_to_names() const { return principal_ != nullptr && !principal_->names.empty(); }
+  // Returns whether the caller may know that `mapping` exists.
+  bool Sees(absl::string_view mapping) const;
+  // Returns whether the caller may call this method on `mapping`; "" stands for the whole server.
+  bool Allows(absl::string_view mapping) const;
+  // OK if the caller may call this method on `mapping`. Otherwise NOT_FOUND (MAPPING_NOT_FOUND), as
+  // if it did not exist, or PERMISSION_DENIED (ROLE_TOO_LOW). Not from two threads at once.
+  absl::Status CheckMapping(absl::string_view mapping);
+  // OK if the caller may add a version to `mapping`, which need not exist. Otherwise
+  // PERMISSION_DENIED: NAME_NOT_ALLOWED, or that of CheckMapping.
+  absl::Status CheckNewVersion(absl::string_view mapping);
+  // OK if the caller may stop a build of `mapping` that `owner` ordered: its own, or any as admin.
+  // PERMISSION_DENIED (BUILD_OF_ANOTHER).
+  absl::Status CheckBuildOf(absl::string_view owner, absl::string_view mapping);
+  // OK if the caller may take artifacts away. PERMISSION_DENIED (EXPORT_NOT_ALLOWED).
+  absl::Status CheckExport() const;
+  // Takes from what the caller may send by rate. RESOURCE_EXHAUSTED (CALLER_RATE_REACHED).
+  absl::Status Spend(Rated kind, int64_t count) const;
+  // What the audit says of a change that this call makes.
+  ChangeOrigin Origin(absl::string_view operation_id = {}) const;
+
   // Returns `message` in gRPC's framing, charged to the budget. RESOURCE_EXHAUSTED if the message
   // is larger than the limit, or if it is over 64 KiB and there is no capacity for it.
   absl::StatusOr<std::shared_ptr<const OutputBytes>> Frame(
@@ -214,8 +273,6 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void Post(std::function<void()> task);
 
   bool over() const { return over_; }
-  // Null if the caller needed no token.
-  const PrincipalPointer& principal() const { return principal_; }
   // Source of the request's messages. Bytes stay in the stream's flow-control window until the
   // source takes them.
   MessageSource& source() { return source_; }
@@ -252,6 +309,10 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void Finish(const absl::Status& status) { End(status, /*reset=*/false); }
   // Ends the call and drops unsent messages. For clients that do not read their answers.
   void Reset(const absl::Status& status);
+  // Notes what a message of the request names; without a reference, it changes nothing.
+  void NoteNames(RequestNames names) {
+    if (!names.reference.empty()) names_ = std::move(names);
+  }
   // Ends the call when there is no memory to go on with it. Needs none itself, on the loop's
   // thread. May be called from any thread.
   void CancelWithoutMemory();
@@ -294,6 +355,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void OnRevision(const absl::Status& found);
   void OnRevisionTime();
   void CancelForShutdown();
+  void NoteRefused(absl::string_view mapping);
   void DropElsewhere(std::shared_ptr<void> message, std::function<void()> done);
   // Returns the cost of parsing `bytes`, or nullopt if the message is so large that it is parsed
   // elsewhere.
@@ -317,6 +379,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   // Finishes the call, and tells work on other threads that it has no purpose.
   void Cancel(const absl::Status& status);
   void End(const absl::Status& status, bool reset);
+  void EndSpan(const absl::Status& status);
   // Returns what continues this call with the memory that the source waits for, if the call still
   // exists.
   RequestMemory::Granted GrantedToThis();
@@ -359,6 +422,13 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   Revisions* const revisions_;
   RevisionTimer revision_timer_;
   const RequestId request_id_;
+  // For the log; "" until a message with a name has arrived.
+  RequestNames names_;
+  // Used only on the loop's thread.
+  Span span_;
+  // The step in which the answer is sent. It may end after the call has.
+  Span send_span_;
+  const SpanContext span_context_;
   Call* live_before_ = nullptr;
   Call* live_after_ = nullptr;
   bool headers_sent_ = false;
@@ -366,6 +436,9 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   bool begun_ = false;
   bool over_ = false;
   std::atomic<bool> cancelled_{false};
+  // See CallEnd. Written once, before `refused_` becomes true.
+  std::string refused_mapping_;
+  std::atomic<bool> refused_{false};
 };
 
 // A call with one request message and one response message.
@@ -390,6 +463,7 @@ class UnaryCall : public Call {
   // Destroys the request on a thread where that delays no other call, returns the charge, and then
   // calls `done`, which keeps the call alive, on the loop's thread.
   virtual void DropRequest(RequestMemory::Charge charge, std::function<void()> done) = 0;
+  virtual RequestNames NamesInRequest() const = 0;
 
  private:
   absl::Time waits_since() const final;
@@ -420,6 +494,7 @@ class TypedUnaryCall : public UnaryCall {
   void DropRequest(RequestMemory::Charge charge, std::function<void()> done) final {
     this->DestroyElsewhere(std::move(request_), std::move(charge), std::move(done));
   }
+  RequestNames NamesInRequest() const final { return NamesIn(request_); }
   static const MessageCost& Cost() {
     static const MessageCost* const cost = new MessageCost(*Request::descriptor());
     return *cost;
@@ -434,8 +509,8 @@ class TypedUnaryCall : public UnaryCall {
 template <typename Request, typename Response>
 class BlockingCall final : public TypedUnaryCall<Request, Response> {
  public:
-  // Fills in the response.
-  using Body = std::function<absl::Status(const Request&, Response*)>;
+  // Fills in the response. The call is the one that the body answers.
+  using Body = std::function<absl::Status(Call&, const Request&, Response*)>;
 
   // Runs `body` on a thread of `pool` and finishes with its status. A call that ends while it waits
   // for a thread is not run.
@@ -451,8 +526,9 @@ class BlockingCall final : public TypedUnaryCall<Request, Response> {
 
   absl::Status Run() {
     if (this->cancelled()->load()) return absl::CancelledError("the client cancelled the call");
+    const Span store = this->span().Child("store");
     try {
-      return body_(this->request(), &this->response());
+      return body_(*this, this->request(), &this->response());
     } catch (const std::bad_alloc&) {
       return MakeError(absl::StatusCode::kResourceExhausted, reason::kMachineMemoryFull, "",
                        "not enough memory for this call", {}, /*retry_delay_ms=*/1000);
@@ -493,8 +569,7 @@ Method::Open OpensBlocking(TaskPool& pool, typename BlockingCall<Request, Respon
 //   5. If the client sends more slowly than SetPace requires, the call ends with
 //      DEADLINE_EXCEEDED (STREAM_TOO_SLOW).
 //   6. If the caller's token expires or is taken out of its file, the call ends within a second
-//   with
-//      UNAUTHENTICATED (TOKEN_EXPIRED, TOKEN_REVOKED).
+//      with UNAUTHENTICATED (TOKEN_EXPIRED, TOKEN_REVOKED).
 //   7. OnEnd is called once, before the client learns of the end, whatever the cause: the handler,
 //      the client, the client's deadline or one of these rules. Nothing is called after OnEnd.
 class StreamCall : public Call {
@@ -526,6 +601,7 @@ class StreamCall : public Call {
   bool has_large_request() const { return IsLarge(charge_); }
   // Destroys the request on a thread where that delays no other call, and then returns the charge.
   virtual void DropRequest(RequestMemory::Charge charge) = 0;
+  virtual RequestNames NamesInRequest() const = 0;
   // Takes over the charge of the message that OnRequest was called for. If this is not called,
   // ReadNext releases the charge.
   RequestMemory::Charge TakeCharge() {
@@ -617,6 +693,7 @@ class TypedStreamCall : public StreamCall {
   void DropRequest(RequestMemory::Charge charge) final {
     this->DestroyElsewhere(std::move(request_), std::move(charge));
   }
+  RequestNames NamesInRequest() const final { return NamesIn(request_); }
   static const MessageCost& Cost() {
     static const MessageCost* const cost = new MessageCost(*Request::descriptor());
     return *cost;

@@ -59,13 +59,14 @@ absl::Status CompressionRefused(absl::string_view encoding) {
 }
 
 Caller CallerOf(const Stream& stream, const RequestHead& head) {
-  Caller caller;
-  caller.authorizations = static_cast<size_t>(head.Count("authorization"));
-  caller.authorization = head.Find("authorization");
-  caller.certificate_verified = stream.peer().certificate_verified;
-  caller.certificate_digest = stream.peer().certificate_digest;
-  caller.unix_socket = stream.peer().unix_socket;
-  return caller;
+  const Peer& peer = stream.peer();
+  return {.authorization = head.Find("authorization"),
+          .authorizations = static_cast<size_t>(head.Count("authorization")),
+          .certificate_verified = peer.certificate_verified,
+          .certificate_digest = peer.certificate_digest,
+          .certificate_names = peer.certificate_names,
+          .unix_socket = peer.unix_socket,
+          .user = peer.user};
 }
 
 absl::Status TooManyCalls(int limit) {
@@ -118,7 +119,28 @@ absl::Status CheckEncoding(const RequestHead& head) {
   std::abort();
 }
 
+// Whether the id of a request has the token of its authorization in it, or much of it: a mistake
+// that must not be written down.
+bool HoldsToken(absl::string_view request_id, absl::string_view authorization) {
+  const absl::string_view token = authorization.substr(authorization.rfind(' ') + 1);
+  return (request_id.size() >= kMinTokenBytes && absl::EndsWith(authorization, request_id)) ||
+         (token.size() >= kMinTokenBytes && absl::StrContains(request_id, token));
+}
+
 }  // namespace
+
+CallerIds CallerIdsOf(const RequestHead& head) {
+  CallerIds ids;
+  const absl::string_view request_id = head.Find(kRequestIdKey);
+  if (head.Count(kRequestIdKey) == 1 && IsRequestId(request_id) &&
+      !HoldsToken(request_id, head.Find("authorization"))) {
+    ids.request_id = std::string(request_id);
+  }
+  if (head.Count(kTraceParentKey) == 1) {
+    ids.trace_parent = TraceParent::Parse(head.Find(kTraceParentKey));
+  }
+  return ids;
+}
 
 Dispatcher::Dispatcher(const CallEnvironment& environment, Metrics& metrics)
     : environment_(environment), metrics_(metrics) {
@@ -148,16 +170,25 @@ void Dispatcher::Add(const google::protobuf::ServiceDescriptor& service, const O
   }
 }
 
-void Dispatcher::AnswerHttp(Stream& stream, const char* status, absl::string_view message) {
+void Dispatcher::AnswerHttp(Stream& stream, const RequestHead& head, int status,
+                            absl::string_view message) {
   const ConnectionMetrics& connections = metrics_.connections();
-  (absl::string_view(status) == "405" ? connections.http_405 : connections.http_415)->Increment();
+  (status == 405 ? connections.http_405 : connections.http_415)->Increment();
+  const RequestId request_id(CallerIdsOf(head));
+  const std::string id = request_id.Text();
   if (http_logs_.Now()) {
-    environment_.logger.Log(
-        LogLevel::kInfo, "http_refused",
-        {{"peer", stream.peer().address}, {"status", status}, {"error", std::string(message)}});
+    environment_.logger.Log(LogLevel::kInfo, "http_refused",
+                            {{"peer", stream.peer().address},
+                             {"status", status},
+                             {"request_id", id},
+                             {"trace_id", request_id.TraceId()},
+                             {"error", message}});
   }
-  const std::array<Header, 3> headers = {
-      {{":status", status}, {"content-type", "text/plain"}, {"grpc-message", message}}};
+  const std::string status_text = absl::StrCat(status);
+  const std::array<Header, 4> headers = {{{":status", status_text},
+                                          {"content-type", "text/plain"},
+                                          {"grpc-message", message},
+                                          {kRequestIdKey, id}}};
   stream.SendHeaders(headers, /*end=*/false);
   stream.Send(std::make_shared<OutputText>(absl::StrCat(message, "\n")));
   const std::array<Header, 1> trailers = {{{"grpc-message", message}}};
@@ -166,11 +197,11 @@ void Dispatcher::AnswerHttp(Stream& stream, const char* status, absl::string_vie
 
 const Dispatcher::Entry* Dispatcher::Find(Stream& stream, const RequestHead& head) {
   if (head.Find(":method") != "POST") {
-    AnswerHttp(stream, "405", "expected POST: this port speaks gRPC");
+    AnswerHttp(stream, head, 405, "expected POST: this port speaks gRPC");
     return nullptr;
   }
   if (!IsGrpc(head.Find("content-type"))) {
-    AnswerHttp(stream, "415", "expected content-type application/grpc: this port speaks gRPC");
+    AnswerHttp(stream, head, 415, "expected content-type application/grpc: this port speaks gRPC");
     return nullptr;
   }
   return &EntryOf(head.Find(":path"));
@@ -181,8 +212,9 @@ const Dispatcher::Entry& Dispatcher::EntryOf(absl::string_view path) const {
   return found == methods_.end() ? *unknown_ : *found->second;
 }
 
-absl::StatusOr<Admitted> Dispatcher::Check(const Stream& stream, const RequestHead& head,
-                                           absl::string_view path, const Entry& entry) const {
+absl::StatusOr<Admitted> Dispatcher::Check(const Caller& caller, const RequestHead& head,
+                                           absl::string_view path, const Entry& entry,
+                                           absl::Time now) const {
   if (head.too_large) return HeadersTooLarge();
   if (!accepting_.load(std::memory_order_relaxed) && entry.access == Access::kByRole) {
     return ShuttingDown();
@@ -190,8 +222,11 @@ absl::StatusOr<Admitted> Dispatcher::Check(const Stream& stream, const RequestHe
   Admitted admitted{.role = Role::kReader};
   if (entry.access == Access::kByRole && &entry != unknown_.get()) {
     PHIMAP_ASSIGN_OR_RETURN(
-        admitted, environment_.access.Admit(CallerOf(stream, head), entry.method.metrics.full_name,
-                                            entry.method.role));
+        admitted,
+        environment_.access.Admit(caller, entry.method.metrics.full_name, entry.method.role));
+    if (admitted.principal != nullptr) {
+      PHIMAP_RETURN_IF_ERROR(admitted.principal->Spend(Rated::kCalls, 1, now));
+    }
   }
   if (entry.method.open == nullptr) {
     const absl::string_view service = path.substr(0, path.rfind('/'));
@@ -203,23 +238,25 @@ absl::StatusOr<Admitted> Dispatcher::Check(const Stream& stream, const RequestHe
   return admitted;
 }
 
-void Dispatcher::CountRefusal(const Stream& stream, const Method& method,
+void Dispatcher::CountRefusal(const Stream& stream, const RequestHead& head, const Entry& entry,
                               const absl::Status& status, const RequestId& request_id) const {
-  method.metrics.started->Increment();
-  RecordEnd(method, environment_, status, absl::ZeroDuration(), stream.peer().address, "",
-            request_id);
+  PrincipalPointer caller;
+  if (entry.access == Access::kByRole && &entry != unknown_.get()) {
+    caller = environment_.access.WhoIs(CallerOf(stream, head));
+  }
+  entry.method.metrics.started->Increment();
+  RecordEnd(environment_, {entry.method, status, absl::ZeroDuration(), stream.peer().address,
+                           caller.get(), request_id});
 }
 
-absl::StatusOr<CallerShares::Share> Dispatcher::ShareOf(const Stream& stream,
-                                                        const RequestHead& head, const Entry& entry,
+absl::StatusOr<CallerShares::Share> Dispatcher::ShareOf(const Peer& peer, const Caller& caller,
+                                                        const Entry& entry,
                                                         const Admitted& admitted) {
-  const Peer& peer = stream.peer();
   if (environment_.access.open()) return environment_.callers.TakeOfHost(peer.network);
   const bool by_role = entry.access == Access::kByRole;
   std::optional<CallerShares::Share> share =
-      by_role ? environment_.callers.Take(
-                    environment_.access.ShareKeyOf(CallerOf(stream, head), admitted),
-                    /*administers=*/admitted.role == Role::kAdmin)
+      by_role ? environment_.callers.Take(environment_.access.ShareKeyOf(caller, admitted),
+                                          /*administers=*/admitted.role == Role::kAdmin)
               : open_calls_.Take(peer.unix_socket ? "" : peer.address);
   if (share.has_value()) return *std::move(share);
   return by_role ? TooManyCalls(environment_.callers.max_calls()) : TooManyOpenCalls(kMaxOpenCalls);
@@ -227,38 +264,41 @@ absl::StatusOr<CallerShares::Share> Dispatcher::ShareOf(const Stream& stream,
 
 absl::StatusOr<Admission> Dispatcher::AdmitTo(Stream& stream, const RequestHead& head,
                                               absl::string_view path, const Entry& entry) {
-  PHIMAP_ASSIGN_OR_RETURN(Admitted admitted, Check(stream, head, path, entry));
+  const Caller caller = environment_.access.open() ? Caller() : CallerOf(stream, head);
+  PHIMAP_ASSIGN_OR_RETURN(Admitted admitted, Check(caller, head, path, entry, stream.loop().now()));
   PHIMAP_ASSIGN_OR_RETURN(const absl::Time deadline, DeadlineOf(head));
   const absl::string_view wanted = revisions_ == nullptr ? "" : head.Find(kMinRevisionKey);
   // A call that requires a revision which is known need not wait for it.
-  bool known = true;
+  bool reached = true;
   if (!wanted.empty()) {
-    PHIMAP_ASSIGN_OR_RETURN(known, revisions_->Knows(wanted));
+    PHIMAP_ASSIGN_OR_RETURN(reached, revisions_->Knows(wanted));
   }
   if (entry.access == Access::kByRole || environment_.access.open()) stream.NoteAdmitted();
-  PHIMAP_ASSIGN_OR_RETURN(CallerShares::Share share, ShareOf(stream, head, entry, admitted));
+  PHIMAP_ASSIGN_OR_RETURN(CallerShares::Share share,
+                          ShareOf(stream.peer(), caller, entry, admitted));
   return Admission{&entry.method,
                    deadline,
                    std::move(share),
                    std::move(admitted.principal),
-                   std::string(known ? "" : wanted),
-                   wanted.empty() ? nullptr : revisions_};
+                   std::string(reached ? "" : wanted),
+                   wanted.empty() ? nullptr : revisions_,
+                   CallerIdsOf(head)};
 }
 
 absl::StatusOr<Admission> Dispatcher::Admit(Stream& stream, const RequestHead& head,
                                             absl::string_view path, const RequestId& request_id) {
   const Entry& entry = EntryOf(path);
   absl::StatusOr<Admission> admission = AdmitTo(stream, head, path, entry);
-  if (!admission.ok()) CountRefusal(stream, entry.method, admission.status(), request_id);
+  if (!admission.ok()) CountRefusal(stream, head, entry, admission.status(), request_id);
   return admission;
 }
 
 void Dispatcher::Begin(Stream& stream, Admission admission,
                        std::shared_ptr<RequestParser> parser) const {
-  const std::shared_ptr<Call> call =
-      admission.method->open({stream, *admission.method, environment_, admission.deadline,
-                              std::move(admission.share), std::move(admission.principal),
-                              admission.min_revision, admission.revisions, std::move(parser)});
+  const std::shared_ptr<Call> call = admission.method->open(
+      {stream, *admission.method, environment_, admission.deadline, std::move(admission.share),
+       std::move(admission.principal), admission.min_revision, admission.revisions,
+       std::move(parser), std::move(admission.ids)});
   stream.SetHandler(call);
   call->Begin();
 }
@@ -268,8 +308,8 @@ void Dispatcher::OnRequest(Stream& stream, const RequestHead& head, bool) {
   if (entry == nullptr) return;
   absl::StatusOr<Admission> admission = AdmitTo(stream, head, head.Find(":path"), *entry);
   if (admission.ok()) return Begin(stream, *std::move(admission));
-  const RequestId request_id;
-  CountRefusal(stream, entry->method, admission.status(), request_id);
+  const RequestId request_id(CallerIdsOf(head));
+  CountRefusal(stream, head, *entry, admission.status(), request_id);
   SendStatus(stream, admission.status(), /*headers_sent=*/false, request_id);
 }
 

@@ -19,6 +19,7 @@
 #include "google/protobuf/descriptor.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/request_id.h"
 #include "server/rpc/call.h"
 
 namespace phimap {
@@ -37,7 +38,12 @@ struct Admission {
   std::string min_revision;
   // Null if the caller has sent no revision.
   Revisions* revisions;
+  CallerIds ids;
 };
+
+// Returns the ids that the caller of a call has sent. A header that is sent twice, or that cannot
+// be used, counts as absent: ids help to find a call, and are no reason to refuse it.
+CallerIds CallerIdsOf(const RequestHead& head);
 
 class Dispatcher final : public StreamAcceptor {
  public:
@@ -87,7 +93,7 @@ class Dispatcher final : public StreamAcceptor {
     Access access;
   };
   // Answers a request that is not gRPC with an HTTP status and a text.
-  void AnswerHttp(Stream& stream, const char* status, absl::string_view message);
+  void AnswerHttp(Stream& stream, const RequestHead& head, int status, absl::string_view message);
   // Returns the entry of the request's method. If the request is not gRPC, answers it in HTTP and
   // returns null.
   const Entry* Find(Stream& stream, const RequestHead& head);
@@ -95,13 +101,13 @@ class Dispatcher final : public StreamAcceptor {
   absl::StatusOr<Admission> AdmitTo(Stream& stream, const RequestHead& head, absl::string_view path,
                                     const Entry& entry);
   // Returns who calls if the caller may call the method.
-  absl::StatusOr<Admitted> Check(const Stream& stream, const RequestHead& head,
-                                 absl::string_view path, const Entry& entry) const;
+  absl::StatusOr<Admitted> Check(const Caller& caller, const RequestHead& head,
+                                 absl::string_view path, const Entry& entry, absl::Time now) const;
   // Counts the call. RESOURCE_EXHAUSTED (CALL_LIMIT_REACHED) if its caller has too many.
-  absl::StatusOr<CallerShares::Share> ShareOf(const Stream& stream, const RequestHead& head,
+  absl::StatusOr<CallerShares::Share> ShareOf(const Peer& peer, const Caller& caller,
                                               const Entry& entry, const Admitted& admitted);
-  void CountRefusal(const Stream& stream, const Method& method, const absl::Status& status,
-                    const RequestId& request_id) const;
+  void CountRefusal(const Stream& stream, const RequestHead& head, const Entry& entry,
+                    const absl::Status& status, const RequestId& request_id) const;
 
   const CallEnvironment& environment_;
   Metrics& metrics_;

@@ -88,11 +88,12 @@ absl::Span<const Header> AnswerHeaders() { return kHeaders; }
 
 void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
                 const RequestId& request_id, absl::string_view revision) {
-  if (status.ok() && headers_sent && revision.empty()) return stream.SendTrailers(kOk);
+  const bool tells_id = !status.ok() || request_id.from_caller();
+  if (!tells_id && headers_sent && revision.empty()) return stream.SendTrailers(kOk);
   const StatusTrailers trailers = TrailersOf(status);
   const std::string code = absl::StrCat(trailers.code);
-  const std::string id = status.ok() ? "" : request_id.Text();
-  absl::InlinedVector<Header, 6> fields;
+  const std::string id = tells_id ? request_id.Text() : "";
+  absl::InlinedVector<Header, 8> fields;
   if (!headers_sent) fields.assign(kHeaders.begin(), kHeaders.end());
   fields.push_back({"grpc-status", code});
   if (!trailers.message.empty()) fields.push_back({"grpc-message", trailers.message});
@@ -100,7 +101,8 @@ void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
     fields.push_back({"grpc-status-details-bin", trailers.details_bin});
   }
   if (status.ok() && !revision.empty()) fields.push_back({kRevisionKey, revision});
-  if (!id.empty()) fields.push_back({"phimap-request-id", id});
+  if (tells_id) fields.push_back({kRequestIdKey, id});
+  if (!status.ok()) fields.push_back({"phimap-request-id", id});
   // Compressed messages are answered with UNIMPLEMENTED. Every answer with this code therefore
   // states which encoding the server accepts.
   if (!headers_sent && status.code() == absl::StatusCode::kUnimplemented) {

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/admission/request_memory.h"
-#include "server/observe/log.h"
+#include "server/observe/request_id.h"
 #include "server/rpc/transport/stream.h"
 
 namespace phimap {
@@ -123,9 +123,9 @@ class FramedMessage : public OutputBytes {
 absl::Span<const Header> AnswerHeaders();
 
 // Ends a response with `status`: sends the trailers or, if no headers were sent yet, a response
-// that consists of headers only. An error carries the request's id as the metadata
-// "phimap-request-id"; the log contains the same id. `revision`, unless empty, is added to a
-// response that is OK.
+// that consists of headers only. An error carries the request's id as the metadata "x-request-id"
+// and "phimap-request-id"; the log contains the same id. An OK carries it if it is the caller's.
+// `revision`, unless empty, is added to a response that is OK.
 void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
                 const RequestId& request_id, absl::string_view revision = {});
 

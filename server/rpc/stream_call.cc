@@ -9,8 +9,8 @@
 namespace phimap {
 namespace {
 
-// Time between two looks at whether a caller's token is still in force.
-constexpr absl::Duration kPrincipalChecks = absl::Milliseconds(500);
+// Time between two looks at whether a caller's token is still in force (see also FileWatch).
+constexpr absl::Duration kPrincipalChecks = absl::Milliseconds(400);
 
 absl::Status Idle(absl::Duration limit, bool reads) {
   const std::string text = absl::FormatDuration(limit);
@@ -91,6 +91,7 @@ void StreamCall::Deliver() {
               if (!status.ok()) return OnBadRequest(status);
               charge_ = std::move(charge);
               source().SetHeld(charge_.bytes());
+              NoteNames(NamesInRequest());
               OnRequest();
               Deliver();
             });

@@ -6,13 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/store/audit.h"
 
 namespace phimap {
 namespace {
 
 constexpr char kColumns[] =
     "SELECT mapping, build_id, spec_digest, server_id, epoch, start_time_us, state, rows_received,"
-    " phase, fraction_ppm, followed, cancelled, now_us - lease_end_us FROM claims, clock ";
+    " phase, fraction_ppm, followed, cancelled, now_us - lease_end_us, owner FROM claims, clock ";
 
 BuildClaim ClaimIn(const SqlRows& rows, size_t row) {
   return {.mapping = rows.Text(row, 0),
@@ -26,6 +27,7 @@ BuildClaim ClaimIn(const SqlRows& rows, size_t row) {
                        .fraction = static_cast<double>(rows.Int(row, 9)) / 1e6,
                        .followed = rows.Int(row, 10) != 0},
           .cancelled = rows.Int(row, 11) != 0,
+          .owner = rows.Text(row, 13),
           .over_for = absl::Microseconds(rows.Int(row, 12))};
 }
 
@@ -41,25 +43,29 @@ absl::StatusOr<std::optional<BuildClaim>> FindIn(SqlSession& session, absl::stri
 
 // The statement itself checks that the claim may be taken, because on PostgreSQL renewals do not
 // wait for other writers. The first epoch is the time of the claim instead of 1, so that a claim
-// that was released and taken again by the same server gets another epoch.
+// that was released and taken again gets another epoch, and at least `least_epoch`, because a clock
+// may stand still in between.
 absl::Status TakeIn(SqlSession& session, absl::string_view mapping, absl::string_view build_id,
                     absl::string_view spec_digest, absl::string_view server_id,
-                    absl::Duration lease) {
+                    absl::Duration lease, absl::string_view owner, int64_t least_epoch) {
   return session
       .Run(
           "INSERT INTO claims (mapping, build_id, spec_digest, server_id, epoch, start_time_us,"
-          " lease_end_us, state, rows_received, phase, fraction_ppm, followed, cancelled)"
-          " SELECT $1, $2, $3, $4, now_us, now_us, now_us + $5, 0, 0, '', 0, 1, 0 FROM clock"
+          " lease_end_us, state, rows_received, phase, fraction_ppm, followed, cancelled,"
+          " owner)"
+          " SELECT $1, $2, $3, $4, CASE WHEN now_us < $5 THEN $5 ELSE now_us END, now_us,"
+          " now_us + $6, 0, 0, '', 0, 1, 0, $7 FROM clock"
           " WHERE true ON CONFLICT (mapping, build_id) DO UPDATE SET spec_digest = "
           "excluded.spec_digest,"
           " server_id = excluded.server_id, start_time_us = excluded.start_time_us,"
           " epoch = CASE WHEN claims.epoch < excluded.epoch THEN excluded.epoch"
           " ELSE claims.epoch + 1 END,"
           " lease_end_us = excluded.lease_end_us, state = 0, rows_received = 0, phase = '',"
-          " fraction_ppm = 0, followed = 1"
+          " fraction_ppm = 0, followed = 1, owner = excluded.owner"
           " WHERE claims.server_id = excluded.server_id"
           " OR claims.lease_end_us <= excluded.start_time_us",
-          {mapping, build_id, spec_digest, server_id, absl::ToInt64Microseconds(lease)})
+          {mapping, build_id, spec_digest, server_id, least_epoch, absl::ToInt64Microseconds(lease),
+           owner})
       .status();
 }
 
@@ -96,7 +102,8 @@ absl::Status BuildClaims::Judge(SqlSession& session, BuildClaim& claim) const {
 absl::StatusOr<BuildClaims::Taken> BuildClaims::Take(absl::string_view mapping,
                                                      absl::string_view build_id,
                                                      absl::string_view spec_digest,
-                                                     absl::Duration lease) {
+                                                     absl::Duration lease,
+                                                     absl::string_view owner) {
   Taken taken;
   PHIMAP_RETURN_IF_ERROR(database_->Write(
       [&](SqlSession& session) -> absl::Status {
@@ -107,7 +114,8 @@ absl::StatusOr<BuildClaims::Taken> BuildClaims::Take(absl::string_view mapping,
           taken = {.claim = *std::move(before), .ours = false};
           return absl::OkStatus();
         }
-        PHIMAP_RETURN_IF_ERROR(TakeIn(session, mapping, build_id, spec_digest, server_id_, lease));
+        PHIMAP_RETURN_IF_ERROR(TakeIn(session, mapping, build_id, spec_digest, server_id_, lease,
+                                      owner, last_epoch_.load() + 1));
         PHIMAP_ASSIGN_OR_RETURN(std::optional<BuildClaim> after,
                                 FindIn(session, mapping, build_id));
         if (!after.has_value())
@@ -123,6 +131,10 @@ absl::StatusOr<BuildClaims::Taken> BuildClaims::Take(absl::string_view mapping,
         return now.has_value() && now->claimant == taken.claim.claimant;
       },
       absl::StrCat("build ", build_id, " was claimed")));
+  int64_t last = last_epoch_.load();
+  const int64_t epoch = taken.claim.claimant.epoch;
+  while (last < epoch && !last_epoch_.compare_exchange_weak(last, epoch)) {
+  }
   return taken;
 }
 
@@ -142,16 +154,33 @@ absl::StatusOr<std::vector<BuildClaims::Renewed>> BuildClaims::Renew(
 }
 
 absl::StatusOr<bool> BuildClaims::RequestCancel(absl::string_view mapping,
-                                                absl::string_view build_id) {
+                                                absl::string_view build_id,
+                                                const ChangeOrigin& origin) {
   bool found = false;
-  PHIMAP_RETURN_IF_ERROR(database_->WriteAside([&](SqlSession& session) -> absl::Status {
-    PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
-                            session.Run("UPDATE claims SET cancelled = 1 WHERE mapping = $1"
-                                        " AND build_id = $2 RETURNING epoch",
-                                        {mapping, build_id}));
-    found = !rows.empty();
-    return absl::OkStatus();
-  }));
+  PHIMAP_RETURN_IF_ERROR(database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        PHIMAP_ASSIGN_OR_RETURN(const std::optional<BuildClaim> claim,
+                                FindIn(session, mapping, build_id));
+        found = claim.has_value();
+        if (!found || claim->cancelled) return absl::OkStatus();
+        PHIMAP_RETURN_IF_ERROR(
+            session
+                .Run("UPDATE claims SET cancelled = 1 WHERE mapping = $1 AND build_id = $2",
+                     {mapping, build_id})
+                .status());
+        PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
+        AuditEntry entry;
+        entry.SetOrigin(origin);
+        entry.mapping = std::string(mapping);
+        entry.build_id = std::string(build_id);
+        return AddAuditEntry(session, std::move(entry), now);
+      },
+      [&](SqlSession& session) -> absl::StatusOr<bool> {
+        PHIMAP_ASSIGN_OR_RETURN(const std::optional<BuildClaim> claim,
+                                FindIn(session, mapping, build_id));
+        return !claim.has_value() || claim->cancelled;
+      },
+      absl::StrCat("build ", build_id, " was asked to stop")));
   return found;
 }
 

@@ -16,6 +16,7 @@
 #ifndef PHIMAP_SERVER_STORE_BUILD_CLAIMS_H_
 #define PHIMAP_SERVER_STORE_BUILD_CLAIMS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -28,6 +29,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "server/admission/change_origin.h"
 #include "server/store/records.h"
 #include "server/store/sql_database.h"
 #include "server/store/store_clock.h"
@@ -55,6 +57,8 @@ struct BuildClaim {
   ClaimedProgress progress = {};
   // A caller asked to cancel this build.
   bool cancelled = false;
+  // The name of the caller who ordered it; "" if it has none.
+  std::string owner = {};
   // Time since the lease ended, by the clock of the store; negative while the lease is valid, or
   // while that clock is not trusted.
   absl::Duration over_for;
@@ -82,9 +86,10 @@ class BuildClaims {
   // Claims the build for `lease` from now, if nobody has claimed it, if the lease of the present
   // claim has expired, or if this server owns that claim. While the store's clock is not trusted,
   // no claim counts as expired. Each claim gets a larger epoch than all earlier ones. A cancelled
-  // build stays cancelled.
+  // build stays cancelled. `owner`: the name of the caller who ordered the build.
   absl::StatusOr<Taken> Take(absl::string_view mapping, absl::string_view build_id,
-                             absl::string_view spec_digest, absl::Duration lease);
+                             absl::string_view spec_digest, absl::Duration lease,
+                             absl::string_view owner = "");
 
   struct Renewal {
     std::string mapping;
@@ -98,8 +103,10 @@ class BuildClaims {
   // cancellation was requested. A renewal need not survive a crash of the store.
   absl::StatusOr<std::vector<Renewed>> Renew(absl::Span<const Renewal> renewals,
                                              absl::Duration lease);
-  // Asks the owner of this build to cancel it. Returns false if the build has no owner.
-  absl::StatusOr<bool> RequestCancel(absl::string_view mapping, absl::string_view build_id);
+  // Asks the server that has the claim on this build to cancel it, for `origin`. Returns false if
+  // there is no claim.
+  absl::StatusOr<bool> RequestCancel(absl::string_view mapping, absl::string_view build_id,
+                                     const ChangeOrigin& origin = {});
   // Gives up a claim of this server. No-op if another server has the claim by now.
   absl::Status Release(absl::string_view mapping, absl::string_view build_id, int64_t epoch);
   absl::StatusOr<std::optional<BuildClaim>> Find(absl::string_view mapping,
@@ -114,6 +121,8 @@ class BuildClaims {
 
   const std::shared_ptr<SqlDatabase> database_;
   const std::string server_id_;
+  // The largest epoch of a claim that Take has seen.
+  std::atomic<int64_t> last_epoch_{0};
   const std::shared_ptr<StoreClock> clock_;
 };
 

@@ -20,14 +20,15 @@ namespace {
 
 constexpr char kVersionColumns[] =
     "mapping, number, digest, artifact_size_bytes, create_time_us, input_columns, output_columns, "
-    "serving_type, mapping_text, kernel_text, imported, ttl_us, expire_time_us";
-// The last column is the time at which the version expires: 0 (never) while an alias keeps it.
+    "serving_type, mapping_text, kernel_text, imported, ttl_us, expire_time_us, made_by";
+// The last column but one is the time at which the version expires: 0 (never) while an alias keeps
+// it.
 constexpr char kVersionSelect[] =
     "SELECT mapping, number, digest, artifact_size_bytes, create_time_us, input_columns, "
     "output_columns, serving_type, mapping_text, kernel_text, imported, ttl_us, "
     "CASE WHEN EXISTS (SELECT 1 FROM aliases a WHERE a.mapping = versions.mapping AND "
     "(a.version = versions.number OR a.previous_version = versions.number)) "
-    "THEN 0 ELSE expire_time_us END FROM versions ";
+    "THEN 0 ELSE expire_time_us END, made_by FROM versions ";
 // The row of a deleted mapping is not selected. It exists only to keep the counter of version
 // numbers.
 constexpr char kMappingSelect[] =
@@ -35,7 +36,8 @@ constexpr char kMappingSelect[] =
     "FROM mappings m LEFT JOIN versions v ON v.mapping = m.name WHERE m.deleted = 0 AND ";
 constexpr char kAliasSelect[] =
     "SELECT mapping, alias, version, previous_version, etag, move_time_us, "
-    "(SELECT digest FROM versions WHERE versions.mapping = aliases.mapping AND number = version) "
+    "(SELECT digest FROM versions WHERE versions.mapping = aliases.mapping AND number = version), "
+    "moved_by "
     "FROM aliases ";
 
 VersionRecord VersionAt(const SqlRows& rows, size_t row) {
@@ -53,6 +55,7 @@ VersionRecord VersionAt(const SqlRows& rows, size_t row) {
   version.imported = rows.Int(row, 10) != 0;
   if (rows.Int(row, 11) > 0) version.ttl = absl::Microseconds(rows.Int(row, 11));
   if (rows.Int(row, 12) > 0) version.expire_time = absl::FromUnixMicros(rows.Int(row, 12));
+  version.made_by = rows.Text(row, 13);
   return version;
 }
 
@@ -72,6 +75,7 @@ AliasRecord AliasAt(const SqlRows& rows, size_t row) {
   alias.etag = rows.Text(row, 4);
   alias.move_time = absl::FromUnixMicros(rows.Int(row, 5));
   alias.digest = rows.Text(row, 6);
+  alias.moved_by = rows.Text(row, 7);
   return alias;
 }
 
@@ -131,6 +135,14 @@ absl::Status StoreRowMissing() {
                    "the table store lacks its row; if the database is being restored, wait for the "
                    "end, and otherwise restore it from a backup");
 }
+
+}  // namespace
+
+namespace {
+
+// The id that the caller gave, from the key of the operation, which may begin with the caller's
+// name and a space.
+std::string IdGivenIn(const std::string& key) { return key.substr(key.rfind(' ') + 1); }
 
 }  // namespace
 
@@ -291,11 +303,11 @@ absl::StatusOr<int64_t> CatalogTables::TakeNumber(absl::string_view mapping, abs
 absl::Status CatalogTables::InsertVersion(const VersionRecord& version) {
   return session_
       .Run(absl::StrCat("INSERT INTO versions (", kVersionColumns,
-                        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"),
+                        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"),
            {version.mapping, version.number, version.digest, version.artifact_size_bytes,
             absl::ToUnixMicros(version.create_time), version.input_columns, version.output_columns,
             version.serving_type, version.spec_text, version.kernel_text, int64_t{version.imported},
-            TtlMicros(version.ttl), ExpiryMicros(version.expire_time)})
+            TtlMicros(version.ttl), ExpiryMicros(version.expire_time), version.made_by})
       .status();
 }
 
@@ -468,9 +480,9 @@ absl::StatusOr<std::optional<std::string>> CatalogTables::FindOperation(
   if (rows.empty()) return std::nullopt;
   if (rows.Text(0, 0) == operation.request) return rows.Text(0, 1);
   return MakeError(absl::StatusCode::kAlreadyExists, reason::kOperationIdReused, "operation_id",
-                   absl::StrCat("operation ", operation.id, " was another request: ",
+                   absl::StrCat("operation ", IdGivenIn(operation.id), " was another request: ",
                                 rows.Text(0, 0), "; send each change with an id of its own"),
-                   {{"operation_id", operation.id}});
+                   {{"operation_id", IdGivenIn(operation.id)}});
 }
 
 absl::StatusOr<bool> CatalogTables::HasOperation(absl::string_view id) {

@@ -37,6 +37,8 @@ class FieldReader {
     if (next_ >= fields_.size() || !absl::CUnescape(fields_[next_++], &text)) valid_ = false;
     return text;
   }
+  // Returns "" if the text was written before there was this field.
+  std::string LaterText() { return next_ < fields_.size() ? Text() : ""; }
   int64_t Int() {
     int64_t number = 0;
     if (!absl::SimpleAtoi(Text(), &number)) valid_ = false;
@@ -66,7 +68,8 @@ class FieldReader {
 
 std::string TextOf(const AliasRecord& alias) {
   return Joined({alias.mapping, alias.name, absl::StrCat(alias.version), alias.digest,
-                 absl::StrCat(alias.previous_version), alias.etag, Micros(alias.move_time)});
+                 absl::StrCat(alias.previous_version), alias.etag, Micros(alias.move_time),
+                 alias.moved_by});
 }
 
 absl::StatusOr<AliasRecord> AliasFrom(absl::string_view text) {
@@ -79,6 +82,7 @@ absl::StatusOr<AliasRecord> AliasFrom(absl::string_view text) {
   alias.previous_version = reader.Int();
   alias.etag = reader.Text();
   alias.move_time = reader.Time(absl::InfiniteFuture());
+  alias.moved_by = reader.LaterText();
   PHIMAP_RETURN_IF_ERROR(reader.End());
   return alias;
 }
@@ -91,7 +95,7 @@ std::string TextOf(const VersionRecord& version) {
                  version.serving_type, version.spec_text, version.kernel_text,
                  version.imported ? "1" : "0",
                  absl::StrCat(expires ? absl::ToInt64Microseconds(version.ttl) : 0),
-                 Micros(version.expire_time)});
+                 Micros(version.expire_time), version.made_by});
 }
 
 absl::StatusOr<VersionRecord> VersionFrom(absl::string_view text) {
@@ -110,6 +114,7 @@ absl::StatusOr<VersionRecord> VersionFrom(absl::string_view text) {
   version.imported = reader.Int() != 0;
   if (const int64_t ttl = reader.Int(); ttl > 0) version.ttl = absl::Microseconds(ttl);
   version.expire_time = reader.Time(absl::InfiniteFuture());
+  version.made_by = reader.LaterText();
   PHIMAP_RETURN_IF_ERROR(reader.End());
   return version;
 }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/admission/change_origin.h"
 
 namespace phimap {
 
@@ -48,6 +49,8 @@ struct VersionRecord {
   // Time at which the version may be deleted unless it is used before. Infinite if the version has
   // no ttl, and while an alias points at it or would point at it after a rollback.
   absl::Time expire_time = absl::InfiniteFuture();
+  // The name of the caller who built, trained or imported it; "" if it has none.
+  std::string made_by = {};
 };
 
 // Range of a finite ttl. The minimum is much longer than the interval at which uses are recorded.
@@ -72,6 +75,8 @@ struct AliasRecord {
   std::string etag;
   // Time of the alias's last move.
   absl::Time move_time;
+  // The name of the caller who moved it last; "" if it has none.
+  std::string moved_by = {};
 };
 
 // Special values in place of an etag: kAnyEtag requires that the alias exists, and kNoEtag that it
@@ -139,6 +144,8 @@ struct PublishRequest {
   // Fencing: the required owner of the build's claim, which ends with this transaction. nullopt if
   // builds are not claimed. A mismatch is ABORTED (BUILD_TAKEN_OVER) and stores nothing.
   std::optional<BuildClaimant> claimant = std::nullopt;
+  // Who ordered the build.
+  ChangeOrigin origin = {};
 };
 
 // A point in the history of a catalog: each change has the next number, in the order of commits.

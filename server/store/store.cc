@@ -48,12 +48,23 @@ auto Store::Read(StoreOperation operation, const Function& read) {
   return Metered(metrics_, operation, [&] { return ReadOnce(read); });
 }
 
-absl::StatusOr<std::string> Store::Make(absl::string_view operation_id, std::string request,
+namespace {
+
+// By what an operation is found. Each caller has ids of its own, so that none can take, or learn
+// from an error, what another has done.
+std::string OperationKey(const ChangeOrigin& origin) {
+  if (origin.operation_id.empty()) return NewOperationId();
+  if (origin.principal.empty()) return origin.operation_id;
+  return absl::StrCat(origin.principal, " ", origin.operation_id);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Store::Make(const ChangeOrigin& origin, std::string request,
                                         std::string what, Change change) {
+  if (check_audit_) PHIMAP_RETURN_IF_ERROR(check_audit_());
   const Operation operation{
-      .id = operation_id.empty() ? NewOperationId() : std::string(operation_id),
-      .request = std::move(request),
-      .what = std::move(what)};
+      .id = OperationKey(origin), .request = std::move(request), .what = std::move(what)};
   Revision began_at;
   std::string outcome;
   PHIMAP_RETURN_IF_ERROR(database_->Write(
@@ -66,8 +77,13 @@ absl::StatusOr<std::string> Store::Make(absl::string_view operation_id, std::str
           return absl::OkStatus();
         }
         PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
-        PHIMAP_ASSIGN_OR_RETURN(outcome, change(session, now));
+        AuditEntry entry;
+        entry.SetOrigin(origin);
+        PHIMAP_ASSIGN_OR_RETURN(outcome, change(session, now, entry));
         PHIMAP_RETURN_IF_ERROR(tables.AddOperation(operation, outcome, now));
+        if (!entry.mapping.empty()) {
+          PHIMAP_RETURN_IF_ERROR(AddAuditEntry(session, std::move(entry), now));
+        }
         return PruneIn(session, now).status();
       },
       // Whether an operation whose commit was not answered has been committed. An error if the
@@ -81,7 +97,24 @@ absl::StatusOr<std::string> Store::Make(absl::string_view operation_id, std::str
         return tables.HasOperation(operation.id);
       },
       operation.what));
+  if (audit_changed_) audit_changed_();
   return outcome;
+}
+
+absl::StatusOr<std::vector<AuditEntry>> Store::ListAudit(const AuditQuery& query, int limit) {
+  return ReadOnce([&](SqlSession& session) { return ReadAudit(session, query, limit); });
+}
+
+absl::Status Store::RecordRefusal(const AuditEntry& entry) {
+  PHIMAP_RETURN_IF_ERROR(database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
+        return AddAuditEntry(session, entry, now);
+      },
+      // Whether the refusal was written matters less than that it is not written twice.
+      [](SqlSession&) { return true; }, "a refused change was written down"));
+  if (audit_changed_) audit_changed_();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int64_t> Store::PruneIn(SqlSession& session, absl::Time now) const {
@@ -90,6 +123,7 @@ absl::StatusOr<int64_t> Store::PruneIn(SqlSession& session, absl::Time now) cons
                              .Run("DELETE FROM operations WHERE end_time_us < $1",
                                   {absl::ToUnixMicros(now - kOperationRetention)})
                              .status());
+  PHIMAP_RETURN_IF_ERROR(PruneAudit(session, now));
   PHIMAP_ASSIGN_OR_RETURN(const SqlRows builds,
                           session.Run("DELETE FROM builds WHERE end_time_us < $1 RETURNING 1",
                                       {RetentionStartMicros(now)}));
@@ -151,6 +185,52 @@ absl::Status EndClaimOf(SqlSession& session, absl::string_view mapping, absl::st
   return EndClaim(session, mapping, build_id, *claimant);
 }
 
+absl::Status ShareReached(const ChangeOrigin& origin, absl::string_view what, int64_t limit,
+                          int64_t taken) {
+  return MakeError(
+      absl::StatusCode::kResourceExhausted, reason::kStoreShareReached, "",
+      absl::StrCat(Quoted(origin.principal), " may keep ", limit, " ", what, " in the store (",
+                   what, "=", limit, " in the server's token file) and has ", taken,
+                   "; delete versions that are not needed, or ask the operator for more"),
+      {{"limited", std::string(what)},
+       {"limit", absl::StrCat(limit)},
+       {"actual", absl::StrCat(taken)}});
+}
+
+// Checks that the versions of a caller leave room for one more, of `bytes` bytes.
+absl::Status CheckShareIn(SqlSession& session, const ChangeOrigin& origin, int64_t bytes) {
+  const StoreShare& share = origin.stored;
+  if (origin.principal.empty() || share == StoreShare()) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session.Run("SELECT count(*), CAST(coalesce(sum(artifact_size_bytes), 0) AS BIGINT) "
+                  "FROM versions WHERE made_by = $1",
+                  {origin.principal}));
+  const int64_t versions = rows.Int(0, 0);
+  const int64_t taken = rows.Int(0, 1);
+  if (share.versions.has_value() && versions + 1 > *share.versions) {
+    return ShareReached(origin, "versions", *share.versions, versions);
+  }
+  if (share.bytes.has_value() && taken + bytes > *share.bytes) {
+    return ShareReached(origin, "bytes", *share.bytes, taken);
+  }
+  return absl::OkStatus();
+}
+
+// What an entry of the audit says of a version that was added.
+void NoteAdded(const VersionRecord& version, AuditEntry& entry) {
+  entry.mapping = version.mapping;
+  entry.version = version.number;
+  entry.digest = version.digest;
+}
+
+// What it says of a version that was deleted.
+void NoteDeleted(const VersionRecord& version, AuditEntry& entry) {
+  entry.mapping = version.mapping;
+  entry.previous_version = version.number;
+  entry.previous_digest = version.digest;
+}
+
 // Makes an imported version permanent, independently of the ttl it was built with.
 absl::Status KeepForEver(SqlSession& session, VersionRecord& version, absl::Time now) {
   if (version.ttl == absl::InfiniteDuration()) return absl::OkStatus();
@@ -168,24 +248,43 @@ absl::StatusOr<VersionRecord> Store::Publish(const PublishRequest& request,
     version.digest = Sha256Hex(artifact);
     version.artifact_size_bytes = static_cast<int64_t>(artifact.size());
     version.artifact_format = ArtifactFormatOf(artifact);
+    version.made_by = request.origin.principal;
     // This check avoids a useless write; the transaction checks again.
     PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
       PHIMAP_ASSIGN_OR_RETURN(const absl::Time now, clock_->Now(session));
       CatalogTables tables(session);
-      return CheckPublishableIn(tables, request, now);
+      PHIMAP_RETURN_IF_ERROR(CheckPublishableIn(tables, request, now));
+      return CheckShareIn(session, request.origin, version.artifact_size_bytes);
     }));
     return Add(version.digest, artifact, [&] { return InsertBuilt(request, version); });
   });
 }
 
+absl::Status Store::CheckShare(const ChangeOrigin& origin) {
+  if (origin.principal.empty() || origin.stored == StoreShare()) return absl::OkStatus();
+  return database_->Read(
+      [&](SqlSession& session) { return CheckShareIn(session, origin, /*bytes=*/0); });
+}
+
 absl::StatusOr<VersionRecord> Store::Import(const VersionRecord& version,
-                                            absl::string_view artifact) {
-  return Metered(metrics_, Op::kImport, [&] {
+                                            absl::string_view artifact,
+                                            const ChangeOrigin& origin) {
+  return Metered(metrics_, Op::kImport, [&]() -> absl::StatusOr<VersionRecord> {
     VersionRecord imported = version;
     imported.digest = Sha256Hex(artifact);
     imported.artifact_size_bytes = static_cast<int64_t>(artifact.size());
     imported.artifact_format = ArtifactFormatOf(artifact);
-    return Add(imported.digest, artifact, [&] { return InsertImported(imported); });
+    imported.made_by = origin.principal;
+    // As in Publish: an artifact over the caller's share is not written at all.
+    PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
+      PHIMAP_ASSIGN_OR_RETURN(
+          const SqlRows there,
+          session.Run("SELECT 1 FROM versions WHERE mapping = $1 AND digest = $2 LIMIT 1",
+                      {imported.mapping, imported.digest}));
+      if (!there.empty()) return absl::OkStatus();
+      return CheckShareIn(session, origin, imported.artifact_size_bytes);
+    }));
+    return Add(imported.digest, artifact, [&] { return InsertImported(imported, origin); });
   });
 }
 
@@ -206,12 +305,14 @@ absl::Status Store::UseArtifact(SqlSession& session, absl::string_view digest) {
 
 absl::StatusOr<VersionRecord> Store::InsertBuilt(const PublishRequest& request,
                                                  VersionRecord version) {
-  const auto insert = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+  const auto insert = [&](SqlSession& session, absl::Time now,
+                          AuditEntry& entry) -> absl::StatusOr<std::string> {
     CatalogTables tables(session);
     version.create_time = now;
     version.expire_time = ExpiryAfter(version.ttl, now);
     PHIMAP_RETURN_IF_ERROR(CheckPublishableIn(tables, request, now));
     PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, version.artifact_format, kArithmetic));
+    PHIMAP_RETURN_IF_ERROR(CheckShareIn(session, request.origin, version.artifact_size_bytes));
     PHIMAP_RETURN_IF_ERROR(
         EndClaimOf(session, version.mapping, request.build_id, request.claimant));
     PHIMAP_RETURN_IF_ERROR(UseArtifact(session, version.digest));
@@ -227,27 +328,37 @@ absl::StatusOr<VersionRecord> Store::InsertBuilt(const PublishRequest& request,
                                                .end_time = now,
                                                .version = version.number,
                                                .error = absl::OkStatus()}));
+    NoteAdded(version, entry);
+    entry.build_id = request.build_id;
     return std::string();
   };
   const std::string build =
       absl::StrCat("build ", request.build_id, " of ", Quoted(version.mapping));
   PHIMAP_RETURN_IF_ERROR(
-      Make("", build, absl::StrCat(build, " was stored (GetBuild shows it)"), insert).status());
+      Make(request.origin, build, absl::StrCat(build, " was stored (GetBuild shows it)"), insert)
+          .status());
   return version;
 }
 
-absl::StatusOr<VersionRecord> Store::InsertImported(const VersionRecord& imported) {
-  const auto insert = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+absl::StatusOr<VersionRecord> Store::InsertImported(const VersionRecord& imported,
+                                                    const ChangeOrigin& origin) {
+  const auto insert = [&](SqlSession& session, absl::Time now,
+                          AuditEntry& entry) -> absl::StatusOr<std::string> {
     CatalogTables tables(session);
     PHIMAP_ASSIGN_OR_RETURN(
         std::vector<VersionRecord> there,
         tables.Versions("WHERE mapping = $1 AND digest = $2 ORDER BY number DESC LIMIT 1",
                         {imported.mapping, imported.digest}));
     if (!there.empty()) {
+      if (there[0].ttl != absl::InfiniteDuration()) {
+        NoteAdded(there[0], entry);
+        entry.detail = "the version was there and is kept for ever from now on";
+      }
       PHIMAP_RETURN_IF_ERROR(KeepForEver(session, there[0], now));
       return TextOf(there[0]);
     }
     PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, imported.artifact_format, kArithmetic));
+    PHIMAP_RETURN_IF_ERROR(CheckShareIn(session, origin, imported.artifact_size_bytes));
     PHIMAP_RETURN_IF_ERROR(UseArtifact(session, imported.digest));
     VersionRecord version = imported;
     version.create_time = now;
@@ -255,19 +366,23 @@ absl::StatusOr<VersionRecord> Store::InsertImported(const VersionRecord& importe
     PHIMAP_ASSIGN_OR_RETURN(version.number, tables.TakeNumber(version.mapping, now));
     PHIMAP_RETURN_IF_ERROR(tables.CountChange(version.mapping));
     PHIMAP_RETURN_IF_ERROR(tables.InsertVersion(version));
+    NoteAdded(version, entry);
     return TextOf(version);
   };
-  PHIMAP_ASSIGN_OR_RETURN(const std::string outcome,
-                          Make("", absl::StrCat("import ", imported.mapping, " ", imported.digest),
-                               absl::StrCat("the artifact was stored as a version of ",
-                                            Quoted(imported.mapping), " (if not, import it again)"),
-                               insert));
+  PHIMAP_ASSIGN_OR_RETURN(
+      const std::string outcome,
+      Make(origin, absl::StrCat("import ", imported.mapping, " ", imported.digest),
+           absl::StrCat("the artifact was stored as a version of ", Quoted(imported.mapping),
+                        " (if not, import it again)"),
+           insert));
   return VersionFrom(outcome);
 }
 
-absl::Status Store::RecordFailedBuild(const BuildRecord& record) {
+absl::Status Store::RecordFailedBuild(const BuildRecord& record, const ChangeOrigin& origin,
+                                      const ChangeOrigin* cancelled_by) {
   PHIMAP_CHECK(!record.error.ok());
-  const auto insert = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+  const auto insert = [&](SqlSession& session, absl::Time now,
+                          AuditEntry& entry) -> absl::StatusOr<std::string> {
     CatalogTables tables(session);
     BuildRecord stored = record;
     if (stored.end_time == absl::Time()) stored.end_time = now;
@@ -278,12 +393,20 @@ absl::Status Store::RecordFailedBuild(const BuildRecord& record) {
     PHIMAP_RETURN_IF_ERROR(EndClaimOf(session, record.mapping, record.build_id, record.claimant));
     PHIMAP_RETURN_IF_ERROR(tables.DeleteBuild(record.mapping, record.build_id));
     PHIMAP_RETURN_IF_ERROR(tables.InsertBuild(stored));
+    entry.mapping = record.mapping;
+    entry.build_id = record.build_id;
+    if (cancelled_by != nullptr) {
+      AuditEntry cancel = entry;
+      cancel.SetOrigin(*cancelled_by);
+      PHIMAP_RETURN_IF_ERROR(AddAuditEntry(session, std::move(cancel), now));
+    }
+    entry.SetOutcome(record.error);
     return std::string();
   };
   const std::string end =
       absl::StrCat("the end of build ", record.build_id, " of ", Quoted(record.mapping));
   return Metered(metrics_, Op::kRecordFailedBuild, [&] {
-    return Make("", end, absl::StrCat(end, " was recorded"), insert).status();
+    return Make(origin, end, absl::StrCat(end, " was recorded"), insert).status();
   });
 }
 
@@ -483,9 +606,10 @@ absl::Status CheckEtag(absl::string_view mapping, absl::string_view alias,
   return EtagMismatch(mapping, alias, expected, current.has_value() ? &*current : nullptr);
 }
 
-// Points `moved` at its version and fills in its other fields, unless the alias already points
-// there.
-absl::Status MoveAlias(SqlSession& session, absl::string_view etag, AliasRecord& moved) {
+// Points `moved` at its version and fills in its other fields and the entry of the audit, unless
+// the alias already points there.
+absl::Status MoveAlias(SqlSession& session, absl::string_view etag, AliasRecord& moved,
+                       AuditEntry& entry) {
   CatalogTables tables(session);
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord aimed_at,
                           tables.GetVersion(moved.mapping, moved.version));
@@ -497,7 +621,13 @@ absl::Status MoveAlias(SqlSession& session, absl::string_view etag, AliasRecord&
     moved = *current;
     return absl::OkStatus();
   }
+  entry.mapping = moved.mapping;
+  entry.alias = moved.name;
+  entry.version = moved.version;
+  entry.digest = moved.digest;
   if (current.has_value()) {
+    entry.previous_version = current->version;
+    entry.previous_digest = current->digest;
     moved.previous_version = current->version;
     // From now on the alias no longer keeps the version that it would have been rolled back to.
     PHIMAP_RETURN_IF_ERROR(
@@ -510,12 +640,14 @@ absl::Status MoveAlias(SqlSession& session, absl::string_view etag, AliasRecord&
   PHIMAP_RETURN_IF_ERROR(
       session
           .Run(
-              "INSERT INTO aliases (mapping, alias, version, previous_version, etag, move_time_us) "
-              "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (mapping, alias) DO UPDATE SET "
+              "INSERT INTO aliases (mapping, alias, version, previous_version, etag, move_time_us, "
+              "moved_by) VALUES ($1, $2, $3, $4, $5, $6, $7) "
+              "ON CONFLICT (mapping, alias) DO UPDATE SET "
               "version = excluded.version, previous_version = excluded.previous_version, "
-              "etag = excluded.etag, move_time_us = excluded.move_time_us",
+              "etag = excluded.etag, move_time_us = excluded.move_time_us, "
+              "moved_by = excluded.moved_by",
               {moved.mapping, moved.name, moved.version, moved.previous_version, moved.etag,
-               absl::ToUnixMicros(moved.move_time)})
+               absl::ToUnixMicros(moved.move_time), moved.moved_by})
           .status());
   return tables.CountChange(moved.mapping);
 }
@@ -524,20 +656,22 @@ absl::Status MoveAlias(SqlSession& session, absl::string_view etag, AliasRecord&
 
 absl::StatusOr<AliasRecord> Store::SetAlias(absl::string_view mapping, absl::string_view alias,
                                             int64_t version, absl::string_view etag,
-                                            absl::string_view operation_id) {
+                                            const ChangeOrigin& origin) {
   const std::string new_etag = NewEtag();
-  const auto move = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+  const auto move = [&](SqlSession& session, absl::Time now,
+                        AuditEntry& entry) -> absl::StatusOr<std::string> {
     AliasRecord moved{
         .mapping = std::string(mapping), .name = std::string(alias), .version = version};
     moved.etag = new_etag;
     moved.move_time = now;
-    PHIMAP_RETURN_IF_ERROR(MoveAlias(session, etag, moved));
+    moved.moved_by = origin.principal;
+    PHIMAP_RETURN_IF_ERROR(MoveAlias(session, etag, moved, entry));
     return TextOf(moved);
   };
   return Metered(metrics_, Op::kSetAlias, [&]() -> absl::StatusOr<AliasRecord> {
     PHIMAP_ASSIGN_OR_RETURN(
         const std::string outcome,
-        Make(operation_id,
+        Make(origin,
              absl::StrCat("set alias ", mapping, "@", alias, " to ", version, " if ", Quoted(etag)),
              absl::StrCat(mapping, "@", alias, " was moved"), move));
     return AliasFrom(outcome);
@@ -545,8 +679,9 @@ absl::StatusOr<AliasRecord> Store::SetAlias(absl::string_view mapping, absl::str
 }
 
 absl::Status Store::DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                                absl::string_view etag, absl::string_view operation_id) {
-  const auto remove = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+                                absl::string_view etag, const ChangeOrigin& origin) {
+  const auto remove = [&](SqlSession& session, absl::Time now,
+                          AuditEntry& entry) -> absl::StatusOr<std::string> {
     CatalogTables tables(session);
     PHIMAP_RETURN_IF_ERROR(tables.GetMapping(mapping).status());
     PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
@@ -560,11 +695,14 @@ absl::Status Store::DeleteAlias(absl::string_view mapping, absl::string_view ali
       PHIMAP_RETURN_IF_ERROR(tables.UseVersion(mapping, number, now));
     }
     PHIMAP_RETURN_IF_ERROR(tables.CountChange(mapping));
+    entry.mapping = current->mapping;
+    entry.alias = current->name;
+    entry.previous_version = current->version;
+    entry.previous_digest = current->digest;
     return std::string();
   };
   return Metered(metrics_, Op::kDeleteAlias, [&] {
-    return Make(operation_id,
-                absl::StrCat("delete alias ", mapping, "@", alias, " if ", Quoted(etag)),
+    return Make(origin, absl::StrCat("delete alias ", mapping, "@", alias, " if ", Quoted(etag)),
                 absl::StrCat(mapping, "@", alias, " was deleted"), remove)
         .status();
   });
@@ -595,18 +733,18 @@ absl::Status CheckUnused(CatalogTables& tables, absl::string_view mapping, int64
 }  // namespace
 
 absl::Status Store::DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks,
-                                  absl::string_view operation_id) {
+                                  const ChangeOrigin& origin) {
   const auto find = [&](SqlSession&) { return absl::StatusOr<int64_t>(number); };
-  return DeleteFound(mapping, absl::StrCat(number), find, rollbacks, operation_id).status();
+  return DeleteFound(mapping, absl::StrCat(number), find, rollbacks, origin).status();
 }
 
 absl::StatusOr<int64_t> Store::DeleteVersionByDigest(absl::string_view mapping,
                                                      absl::string_view digest, Rollbacks rollbacks,
-                                                     absl::string_view operation_id) {
+                                                     const ChangeOrigin& origin) {
   const auto find = [&](SqlSession& session) { return NumberOfDigest(session, mapping, digest); };
   PHIMAP_ASSIGN_OR_RETURN(
       const std::string outcome,
-      DeleteFound(mapping, absl::StrCat("sha256:", digest), find, rollbacks, operation_id));
+      DeleteFound(mapping, absl::StrCat("sha256:", digest), find, rollbacks, origin));
   int64_t number = 0;
   PHIMAP_CHECK(absl::SimpleAtoi(outcome, &number));
   return number;
@@ -615,14 +753,16 @@ absl::StatusOr<int64_t> Store::DeleteVersionByDigest(absl::string_view mapping,
 absl::StatusOr<std::string> Store::DeleteFound(
     absl::string_view mapping, const std::string& which,
     absl::FunctionRef<absl::StatusOr<int64_t>(SqlSession&)> find, Rollbacks rollbacks,
-    absl::string_view operation_id) {
-  const auto remove = [&](SqlSession& session, absl::Time) -> absl::StatusOr<std::string> {
+    const ChangeOrigin& origin) {
+  const auto remove = [&](SqlSession& session, absl::Time,
+                          AuditEntry& entry) -> absl::StatusOr<std::string> {
     CatalogTables tables(session);
     PHIMAP_ASSIGN_OR_RETURN(const int64_t number, find(session));
-    PHIMAP_RETURN_IF_ERROR(tables.GetVersion(mapping, number).status());
+    PHIMAP_ASSIGN_OR_RETURN(const VersionRecord version, tables.GetVersion(mapping, number));
     PHIMAP_RETURN_IF_ERROR(CheckUnused(tables, mapping, number, rollbacks));
     PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, number));
     PHIMAP_RETURN_IF_ERROR(tables.CountChange(mapping));
+    NoteDeleted(version, entry);
     return absl::StrCat(number);
   };
   return Metered(metrics_, Op::kDeleteVersion, [&]() -> absl::StatusOr<std::string> {
@@ -630,7 +770,7 @@ absl::StatusOr<std::string> Store::DeleteFound(
     PHIMAP_RETURN_IF_ERROR(Delete([&]() -> absl::Status {
       PHIMAP_ASSIGN_OR_RETURN(
           outcome,
-          Make(operation_id,
+          Make(origin,
                absl::StrCat("delete version ", mapping, "@", which,
                             rollbacks == Rollbacks::kGiveUp ? " and rollbacks to it" : ""),
                absl::StrCat("version ", which, " of ", Quoted(mapping), " was deleted"), remove));
@@ -640,23 +780,48 @@ absl::StatusOr<std::string> Store::DeleteFound(
   });
 }
 
+namespace {
+
+// Number of versions of a deleted mapping whose digests its audit entry has.
+constexpr int64_t kMostVersionsInWords = 100;
+
+// Returns "with 2 versions: 1 sha256:4be6…, 3 sha256:9c21…", the newest last.
+absl::StatusOr<std::string> VersionsInWords(SqlSession& session, const MappingRecord& mapping) {
+  std::string words = absl::StrCat("with ", CountOf(mapping.version_count, "version"));
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session.Run("SELECT number, digest FROM (SELECT number, digest FROM versions WHERE mapping = "
+                  "$1 ORDER BY number DESC LIMIT $2) newest ORDER BY number",
+                  {mapping.name, kMostVersionsInWords}));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    absl::StrAppend(&words, i == 0 ? ": " : ", ", rows.Int(i, 0), " sha256:", rows.Text(i, 1));
+  }
+  return words;
+}
+
+}  // namespace
+
 absl::Status Store::DeleteMapping(absl::string_view mapping, Occupied occupied,
-                                  absl::string_view operation_id) {
-  const auto remove = [&](SqlSession& session, absl::Time) -> absl::StatusOr<std::string> {
+                                  const ChangeOrigin& origin) {
+  const auto remove = [&](SqlSession& session, absl::Time,
+                          AuditEntry& entry) -> absl::StatusOr<std::string> {
     CatalogTables tables(session);
     PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, tables.GetMapping(mapping));
     if (!record.aliases.empty()) return InUse(mapping, std::nullopt, record.aliases);
     if (occupied == Occupied::kRefuse && record.version_count > 0) {
       return NotEmpty(mapping, record.version_count);
     }
+    PHIMAP_ASSIGN_OR_RETURN(entry.detail, VersionsInWords(session, record));
     PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, std::nullopt));
     PHIMAP_RETURN_IF_ERROR(tables.MarkMappingDeleted(mapping));
     PHIMAP_RETURN_IF_ERROR(tables.CountChange(mapping));
+    entry.mapping = record.name;
+    entry.previous_version = record.newest_version;
     return std::string();
   };
   return Metered(metrics_, Op::kDeleteMapping, [&] {
     return Delete([&] {
-      return Make(operation_id,
+      return Make(origin,
                   absl::StrCat("delete mapping ", mapping,
                                occupied == Occupied::kRefuse ? " if it is empty" : ""),
                   absl::StrCat("mapping ", Quoted(mapping), " was deleted"), remove)
@@ -689,9 +854,16 @@ std::vector<VersionName> NamesIn(const SqlRows& rows) {
 }
 
 // Deletes `versions`, and the mappings that have none left.
-absl::Status DeleteAll(SqlSession& session, const std::vector<VersionName>& versions) {
+absl::Status DeleteAll(SqlSession& session, const std::vector<VersionName>& versions,
+                       absl::Time now) {
   CatalogTables tables(session);
   for (const VersionName& version : versions) {
+    PHIMAP_ASSIGN_OR_RETURN(const VersionRecord record,
+                            tables.GetVersion(version.mapping, version.number));
+    AuditEntry entry;
+    entry.method = "expiry";
+    NoteDeleted(record, entry);
+    PHIMAP_RETURN_IF_ERROR(AddAuditEntry(session, std::move(entry), now));
     PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(version.mapping, version.number));
     PHIMAP_ASSIGN_OR_RETURN(const int64_t newest, tables.NewestVersion(version.mapping));
     if (newest == 0) PHIMAP_RETURN_IF_ERROR(tables.MarkMappingDeleted(version.mapping));
@@ -724,22 +896,26 @@ absl::Status CheckLivesNoShorter(const VersionRecord& version, absl::Duration tt
 }  // namespace
 
 absl::StatusOr<VersionRecord> Store::KeepVersion(absl::string_view mapping, int64_t number,
-                                                 absl::Duration ttl,
-                                                 absl::string_view operation_id) {
-  const auto keep = [&](SqlSession& session, absl::Time now) -> absl::StatusOr<std::string> {
+                                                 absl::Duration ttl, const ChangeOrigin& origin) {
+  const auto keep = [&](SqlSession& session, absl::Time now,
+                        AuditEntry& entry) -> absl::StatusOr<std::string> {
     // The check is in the same transaction, because another call may just have extended the life.
     PHIMAP_ASSIGN_OR_RETURN(VersionRecord version,
                             CatalogTables(session).GetVersion(mapping, number));
     PHIMAP_RETURN_IF_ERROR(CheckLivesNoShorter(version, ttl, now));
     PHIMAP_RETURN_IF_ERROR(CatalogTables(session).SetTtl(mapping, number, ttl, now));
     PHIMAP_ASSIGN_OR_RETURN(version, CatalogTables(session).GetVersion(mapping, number));
+    NoteAdded(version, entry);
+    entry.previous_version = version.number;
+    entry.previous_digest = version.digest;
+    entry.detail = absl::StrCat("lives for ", absl::FormatDuration(ttl), " after its last use");
     return TextOf(version);
   };
   return Metered(metrics_, Op::kKeepVersion, [&]() -> absl::StatusOr<VersionRecord> {
     PHIMAP_ASSIGN_OR_RETURN(
         const std::string outcome,
         Make(
-            operation_id,
+            origin,
             absl::StrCat("keep version ", mapping, "@", number, " for ", absl::FormatDuration(ttl)),
             absl::StrCat("the ttl of version ", number, " of ", Quoted(mapping), " was set"),
             keep));
@@ -792,6 +968,7 @@ absl::StatusOr<std::vector<VersionName>> Store::DeleteSomeExpired() {
       }));
   std::vector<VersionName> deleted;
   if (!any || !clock_->trusted()) return deleted;
+  if (check_audit_) PHIMAP_RETURN_IF_ERROR(check_audit_());
   PHIMAP_RETURN_IF_ERROR(database_->Write(
       [&](SqlSession& session) -> absl::Status {
         deleted.clear();
@@ -812,10 +989,11 @@ absl::StatusOr<std::vector<VersionName>> Store::DeleteSomeExpired() {
                              "RETURNING mapping, number"),
                 {absl::ToUnixMicros(now), kExpiredAtOnce}));
         deleted = NamesIn(rows);
-        return DeleteAll(session, deleted);
+        return DeleteAll(session, deleted, now);
       },
       // Versions that were not deleted will be found expired again.
       [](SqlSession&) { return true; }, "expired versions were deleted"));
+  if (audit_changed_) audit_changed_();
   return deleted;
 }
 

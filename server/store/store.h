@@ -30,11 +30,15 @@
 //
 // Times are those of the database's clock (store_clock.h).
 //
-// Operation ids. A caller may give a change an id of its own choice, 1 to 128 letters, digits and
-// "-". The id and the change's result are stored in the change's transaction and kept for
-// kOperationRetention. Repeating the change with its id makes no further change and returns the
-// first result, on whichever server; ALREADY_EXISTS (OPERATION_ID_REUSED) if the id was that of
-// another change. Changes that failed are not stored. An empty id stands for a new random one.
+// Origins. Each change gets a ChangeOrigin, of which the change's transaction writes an entry of
+// the audit (audit.h).
+//
+// Operation ids. A caller may give a change an id of its own choice (ChangeOrigin::operation_id), 1
+// to 128 letters, digits and "-". The id and the change's result are stored in the change's
+// transaction and kept for kOperationRetention. Repeating the change with its id makes no further
+// change and returns the first result, on whichever server; ALREADY_EXISTS (OPERATION_ID_REUSED) if
+// the id was that of another change. Changes that failed are not stored. An empty id stands for a
+// new random one.
 //
 // Blocking: every call may wait for a disk, a network or another writer, so calls are never made on
 // an event loop's thread.
@@ -46,9 +50,11 @@
 #define PHIMAP_SERVER_STORE_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -56,7 +62,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/admission/change_origin.h"
 #include "server/observe/metrics.h"
+#include "server/store/audit.h"
 #include "server/store/blobs.h"
 #include "server/store/build_claims.h"
 #include "server/store/records.h"
@@ -92,10 +100,13 @@ class Store {
   // version and adds none: a second import only removes the version's ttl. The artifact is written
   // in any case, which repairs a damaged one. The store fills in `number`, `digest`,
   // `artifact_size_bytes`, `create_time` and `imported`.
-  absl::StatusOr<VersionRecord> Import(const VersionRecord& version, absl::string_view artifact);
+  absl::StatusOr<VersionRecord> Import(const VersionRecord& version, absl::string_view artifact,
+                                       const ChangeOrigin& origin = {});
   // Records that a build failed or was cancelled, at `record.end_time` or, if that is unset
-  // (absl::Time()), at the time of the database's clock. REQUIRES: record.error is not OK.
-  absl::Status RecordFailedBuild(const BuildRecord& record);
+  // (absl::Time()), at the time of the database's clock. `origin`: who ordered the build;
+  // `cancelled_by`: who cancelled it, or null. REQUIRES: record.error is not OK.
+  absl::Status RecordFailedBuild(const BuildRecord& record, const ChangeOrigin& origin = {},
+                                 const ChangeOrigin* cancelled_by = nullptr);
   // Returns a build that ended within kBuildRetention.
   absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping, absl::string_view build_id);
 
@@ -146,36 +157,35 @@ class Store {
   // `alias` is an alias name.
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                        int64_t version, absl::string_view etag,
-                                       absl::string_view operation_id = {});
+                                       const ChangeOrigin& origin = {});
   // `etag` is compared as in SetAlias: a mismatch is ABORTED. If the etag is accepted, an unknown
   // alias is NOT_FOUND.
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                           absl::string_view etag, absl::string_view operation_id = {});
+                           absl::string_view etag, const ChangeOrigin& origin = {});
   // Deletes a version with the record of its build. If no other version has its artifact, the
   // artifact becomes garbage, which is collected after a grace time. FAILED_PRECONDITION, naming
   // the aliases, while aliases point at the version or, unless `rollbacks` is kGiveUp, pointed at
   // it before their last move.
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                              Rollbacks rollbacks = Rollbacks::kKeep,
-                             absl::string_view operation_id = {});
+                             const ChangeOrigin& origin = {});
   // Deletes the version that GetVersionByDigest finds, and returns its number. An operation that is
   // repeated returns the number that it deleted first, even if the digest means another version
   // now.
   absl::StatusOr<int64_t> DeleteVersionByDigest(absl::string_view mapping, absl::string_view digest,
                                                 Rollbacks rollbacks = Rollbacks::kKeep,
-                                                absl::string_view operation_id = {});
+                                                const ChangeOrigin& origin = {});
   // Deletes a mapping with all its versions; its counter of version numbers is kept.
   // FAILED_PRECONDITION while it has an alias, or has versions and `occupied` is kRefuse.
   absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied = Occupied::kDelete,
-                             absl::string_view operation_id = {});
+                             const ChangeOrigin& origin = {});
 
   // Sets how long a version lives after its last use, beginning now. FAILED_PRECONDITION with the
   // reason TTL_TOO_SHORT if this would shorten its life: neither is `ttl` at least the version's,
   // nor would the version expire later than it does. REQUIRES: `ttl` is infinite, or from kLeastTtl
   // to kLargestTtl.
   absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
-                                            absl::Duration ttl,
-                                            absl::string_view operation_id = {});
+                                            absl::Duration ttl, const ChangeOrigin& origin = {});
   // Postpones the expiry of the versions in `used` that have a ttl, as if they were used now,
   // unless the change is less than a tenth of the ttl. Ignores unknown versions. May be lost in a
   // crash.
@@ -183,6 +193,21 @@ class Store {
   // Deletes expired versions as DeleteVersion does, and mappings that have no version left. Returns
   // the deleted versions by name and number. Deletes none while the clock is not trusted.
   absl::StatusOr<std::vector<VersionName>> DeleteExpired();
+
+  // The audit (audit.h). ListAudit returns at most `limit` entries. RecordRefusal adds an entry
+  // about a change that was not made; its number and time are filled in.
+  absl::StatusOr<std::vector<AuditEntry>> ListAudit(const AuditQuery& query, int limit);
+  absl::Status RecordRefusal(const AuditEntry& entry);
+  // From now on, no change is made while `check` returns an error, which the change returns; after
+  // each change that was made, `changed` is called. To be called before other threads use the
+  // store.
+  void CopyAuditBy(std::function<absl::Status()> check, std::function<void()> changed) {
+    check_audit_ = std::move(check);
+    audit_changed_ = std::move(changed);
+  }
+  // RESOURCE_EXHAUSTED (STORE_SHARE_REACHED) if the caller's versions take as much of the store as
+  // they may. Publish and Import check it too, in the transaction that adds a version.
+  absl::Status CheckShare(const ChangeOrigin& origin);
 
   // Removes builds that ended more than kBuildRetention ago, and returns their number; removes
   // operations that ended more than kOperationRetention ago. Changes no names, and therefore not
@@ -205,7 +230,8 @@ class Store {
   Store() = default;
 
  private:
-  using Change = absl::FunctionRef<absl::StatusOr<std::string>(SqlSession&, absl::Time now)>;
+  using Change =
+      absl::FunctionRef<absl::StatusOr<std::string>(SqlSession&, absl::Time now, AuditEntry&)>;
   using Insert = absl::FunctionRef<absl::StatusOr<VersionRecord>()>;
 
   // Makes a deletion. A store on a disk that may be full makes room for it.
@@ -219,18 +245,20 @@ class Store {
   template <typename Function>
   auto ReadOnce(const Function& read);
 
-  // Makes a change and logs it, both in one transaction; `change` gets the time, and returns the
-  // outcome to be logged. If the operation was logged before, makes no change. Returns the logged
-  // outcome in both cases. `request` is the change with its arguments, and `what` the change in
-  // words (Operation in catalog_tables.h).
-  absl::StatusOr<std::string> Make(absl::string_view operation_id, std::string request,
+  // Makes a change, logs it and writes its entry of the audit, all in one transaction. `change`
+  // gets the time, fills in what the entry says of the change, and returns the outcome to be
+  // logged. If it leaves the entry without a mapping, nothing was changed, and there is no entry.
+  // If the operation was logged before, makes no change. Returns the logged outcome in both cases.
+  // `request` is the change with its arguments, and `what` the change in words (Operation in
+  // catalog_tables.h).
+  absl::StatusOr<std::string> Make(const ChangeOrigin& origin, std::string request,
                                    std::string what, Change change);
   // Deletes the version whose number `find` returns; `which` names it in the log and in errors. The
   // outcome is its number; releases before 0.2 logged an empty one.
   absl::StatusOr<std::string> DeleteFound(
       absl::string_view mapping, const std::string& which,
       absl::FunctionRef<absl::StatusOr<int64_t>(SqlSession&)> find, Rollbacks rollbacks,
-      absl::string_view operation_id);
+      const ChangeOrigin& origin);
   // See Prune.
   absl::StatusOr<int64_t> PruneIn(SqlSession& session, absl::Time now) const;
 
@@ -241,7 +269,8 @@ class Store {
   // inserts one, each in one transaction. UNAVAILABLE with the reason ARTIFACT_REMOVED means that
   // the blob has been removed, and must be written again.
   absl::StatusOr<VersionRecord> InsertBuilt(const PublishRequest& request, VersionRecord version);
-  absl::StatusOr<VersionRecord> InsertImported(const VersionRecord& imported);
+  absl::StatusOr<VersionRecord> InsertImported(const VersionRecord& imported,
+                                               const ChangeOrigin& origin);
   // Checks that the artifact exists, so that a version may refer to it, and takes it off the list
   // of unreferenced artifacts.
   absl::Status UseArtifact(SqlSession& session, absl::string_view digest);
@@ -260,6 +289,9 @@ class Store {
   const std::shared_ptr<StoreClock> clock_;
   const std::unique_ptr<BuildClaims> claims_;
   const StoreMetrics* metrics_ = nullptr;
+  // May be empty.
+  std::function<absl::Status()> check_audit_;
+  std::function<void()> audit_changed_;
 };
 
 // Informs a server of other servers' changes in the store that they share. Used by one thread at a

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/status/status_macros.h"
 #include "core/thread/start_thread.h"
 #include "server/store/catalog_tables.h"
@@ -123,16 +122,16 @@ void StoreUpkeep::Collect() {
   if (!report.ok()) {
     counts_.errors.fetch_add(1, std::memory_order_relaxed);
     logger_.Log(LogLevel::kWarning, "garbage_not_collected",
-                {{"error", std::string(report.status().message())}});
+                {{"error", report.status().message()}});
     return;
   }
   counts_.removed.fetch_add(report->removed, std::memory_order_relaxed);
   if (report->removed == 0 && report->listed == 0 && report->remains == 0) return;
   logger_.Log(LogLevel::kInfo, "garbage_collected",
-              {{"removed_artifacts", absl::StrCat(report->removed)},
-               {"listed_artifacts", absl::StrCat(report->listed)},
-               {"unlinked_files", absl::StrCat(report->remains)},
-               {"held_artifacts", absl::StrCat(report->held)}});
+              {{"removed_artifacts", report->removed},
+               {"listed_artifacts", report->listed},
+               {"unlinked_files", report->remains},
+               {"held_artifacts", report->held}});
 }
 
 bool StoreUpkeep::Scrub() {
@@ -145,7 +144,7 @@ bool StoreUpkeep::Scrub() {
   if (!finding.ok()) {
     counts_.errors.fetch_add(1, std::memory_order_relaxed);
     logger_.Log(LogLevel::kWarning, "artifacts_not_checked",
-                {{"error", std::string(finding.status().message())}});
+                {{"error", finding.status().message()}});
     return false;  // The next pass continues where this one stopped.
   }
   if (!finding->status.ok()) {
@@ -154,7 +153,7 @@ bool StoreUpkeep::Scrub() {
     const bool damaged = absl::IsDataLoss(finding->status);
     logger_.Log(damaged ? LogLevel::kError : LogLevel::kWarning,
                 damaged ? "artifact_damaged" : "artifacts_not_checked",
-                {{"digest", finding->digest}, {"error", std::string(finding->status.message())}});
+                {{"digest", finding->digest}, {"error", finding->status.message()}});
   }
   return !finding->stopped && !finding->digest.empty();
 }

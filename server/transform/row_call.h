@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "core/status/error.h"
 #include "google/protobuf/empty.pb.h"
+#include "server/registry/reference.h"
 #include "server/registry/version_registry.h"
 #include "server/rpc/call.h"
 #include "server/transform/planned_answer.h"
@@ -68,6 +69,8 @@ class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
     absl::StatusOr<Wanted> wanted = Read();
     if (!wanted.ok()) return this->Finish(wanted.status());
     wanted_ = *std::move(wanted);
+    const absl::Status allowed = CheckReference(*this, wanted_.reference);
+    if (!allowed.ok()) return this->Finish(ReferenceError(allowed));
     environment_.registry.Acquire(
         wanted_.reference, wanted_.part, LoadPriority::kLast,
         [this, self = this->shared_from_this()](absl::StatusOr<VersionHandle> version) {
@@ -88,6 +91,7 @@ class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
     request.deadline = wanted_.deadline;
     request.cancelled = this->cancelled();
     request.received = this->started();
+    request.span = this->span();
     request.allocate = [this] { return Allocate(environment_.rows.metrics()); };
     request.done = [this, self = this->shared_from_this()](const absl::Status& status,
                                                            const ExamplesView& seen) {
@@ -110,6 +114,9 @@ class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
     const absl::Status s =
         CheckAnswerFits(*row_bytes, wanted_.rows.rows(), calls.max_message_bytes);
     if (!s.ok()) return WithFieldPrefix(s, wanted_.field);
+    if (const absl::Status spent = this->Spend(Rated::kRows, wanted_.rows.rows()); !spent.ok()) {
+      return spent;
+    }
     return answer().Charge(calls.memory, this->caller());
   }
 

@@ -32,6 +32,8 @@ struct RowServer::ServedRequest {
   std::unique_ptr<RemoteKernelRows> values = nullptr;
   char* features = nullptr;
   absl::Time batch_began = absl::InfinitePast();
+  // When the rows became work for the engine; set if the request is traced.
+  absl::Time submitted = absl::InfinitePast();
 
   const VersionHandle& version() const { return request.version; }
 
@@ -59,8 +61,22 @@ struct RowServer::ServedRequest {
     if (drift != nullptr) drift->Sample(version(), rows, made, now);
   }
 
+  // The time in the queue, and in the batch with which the engine computed the rows.
+  void Trace(const absl::Status& status, absl::Time now) const {
+    const bool computed = batch_began != absl::InfinitePast();
+    request.span.Child("queue", SpanKind::kInternal, submitted)
+        .End(computed ? absl::OkStatus() : status, computed ? batch_began : now);
+    if (!computed) return;
+    Span engine = request.span.Child("engine", SpanKind::kInternal, batch_began);
+    engine.Set("phimap.mapping", version().record().mapping);
+    engine.Set("phimap.version", version().record().number);
+    engine.Set("phimap.rows", rows.rows());
+    engine.End(status, now);
+  }
+
   void Done(const absl::Status& status) {
     const absl::Time now = SteadyNow();
+    if (request.span.recorded()) Trace(status, now);
     if (status.ok()) Account(now);
     version().tally().RequestEnded(status.ok(), rows.rows(), request.received, batch_began, now);
     request.done(status, rows);
@@ -95,6 +111,7 @@ void RowServer::ServeRemote(const std::shared_ptr<ServedRequest>& served) {
                                v1::Examples& to) { AppendExamples(served->rows, as, to); },
                  .deadline = request.deadline,
                  .cancelled = request.cancelled,
+                 .span = request.span,
                  .done =
                      [this, served, &kernel](absl::StatusOr<KernelRows> values) {
                        if (!values.ok()) {
@@ -109,6 +126,7 @@ void RowServer::ServeRemote(const std::shared_ptr<ServedRequest>& served) {
 }
 
 void RowServer::Compute(std::shared_ptr<ServedRequest> served) {
+  if (served->request.span.recorded()) served->submitted = SteadyNow();
   TransformWork work;
   work.engine = served->version().pinned_engine();
   work.rows = served->rows;

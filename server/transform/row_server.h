@@ -19,6 +19,7 @@
 #include "server/registry/version_registry.h"
 #include "server/rpc/transport/event_loop.h"
 #include "server/schedule/transform_scheduler.h"
+#include "server/trace/span.h"
 
 namespace phimap {
 
@@ -74,6 +75,8 @@ struct RowRequest {
   const std::atomic<bool>* cancelled = nullptr;
   // Time at which the rows were read, for the metrics.
   absl::Time received = absl::InfinitePast();
+  // The call's span; the steps of the request become its children.
+  SpanContext span = {};
   // Whether other answers of the same call are in progress, which the event loop has to send
   // (WorthAWorker).
   bool others_under_way = false;

@@ -141,6 +141,8 @@ class RowStreamCall : public TypedStreamCall<Request> {
   bool busy() const final { return !slots_.empty(); }
 
   void Resolve(const SlotPointer& slot) {
+    const absl::Status allowed = CheckReference(*this, ReferenceOf(*slot));
+    if (!allowed.ok()) return SlotDone(*slot, allowed);
     resolving_ = true;
     const auto resolved = [this, slot](absl::StatusOr<VersionHandle> version) {
       resolving_ = false;
@@ -158,6 +160,8 @@ class RowStreamCall : public TypedStreamCall<Request> {
 
   void Plan(const SlotPointer& slot) {
     if (absl::Status bad = Accept(*slot); !bad.ok()) return SlotDone(*slot, bad);
+    const absl::Status spent = this->Spend(Rated::kRows, slot->rows.rows());
+    if (!spent.ok()) return SlotDone(*slot, spent);
     const auto answer_bytes = static_cast<int64_t>(slot->answer.message().size());
     slot->window_bytes += answer_bytes;
     window_bytes_ += answer_bytes;
@@ -196,6 +200,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
     request.deadline = slot->deadline;
     request.cancelled = this->cancelled();
     request.received = slot->received;
+    request.span = this->span();
     request.others_under_way = slots_.size() > 1;
     request.allocate = [this, slot] { return slot->answer.Allocate(environment_.rows.metrics()); };
     request.done = [this, self = this->shared_from_this(), slot](const absl::Status& status,

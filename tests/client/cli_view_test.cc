@@ -417,6 +417,14 @@ TEST(ErrorTextTest, SaysHowToStartAServerThatIsNotThere) {
   EXPECT_THAT(ErrorText(absl::UnavailableError("connection refused"), "127.0.0.1:7450", "list"),
               AllOf(HasSubstr("no server answers at 127.0.0.1:7450 (connection refused)"),
                     HasSubstr("phimapd --data_dir=DIR --listen=127.0.0.1:7450")));
+  // None can be started elsewhere, or at two addresses.
+  for (const char* server : {"ipv4:127.0.0.1:7450,127.0.0.1:7451", "phimap.example:7450"}) {
+    EXPECT_THAT(ErrorText(absl::UnavailableError("connection refused"), server, "list"),
+                AllOf(HasSubstr(server), Not(HasSubstr("--data_dir"))));
+  }
+  EXPECT_THAT(ErrorText(absl::UnavailableError("Peer name a:1 is not in peer certificate"),
+                        "localhost:7450", "list"),
+              HasSubstr("--tls_server_name=NAME"));
 }
 
 TEST(ErrorTextTest, ServerThatAnswersUnavailableSpeaksForItself) {

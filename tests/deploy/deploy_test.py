@@ -5,8 +5,11 @@ import json
 import os
 import pathlib
 import re
+import subprocess
+import tempfile
 import unittest
 
+import manifests
 import names
 import programs
 import schema
@@ -18,8 +21,9 @@ PHIMAP = programs.Phimap(os.environ["PHIMAP"])
 
 # Flags of other projects' programs that these files may contain, by the first word of the command line.
 OTHERS_FLAGS = {
-    "docker": {"--build", "--detach", "--read-only", "--stop-timeout", "--wait", "--entrypoint", "--rm", "--no-deps",
-               "--volume"},
+    "docker": {"--build", "--build-arg", "--detach", "--read-only", "--stop-timeout", "--wait", "--entrypoint", "--rm",
+               "--no-deps", "--tag", "--volume"},
+    "kubectl": {"--cert", "--dry-run", "--filename", "--from-file", "--key", "--kustomize", "--namespace", "--output"},
     "prometheus": {"--config.file", "--storage.tsdb.path", "--storage.tsdb.retention.time"},
 }
 # Flags that the Dockerfile may contain. tests/full/container.sh builds the image with it.
@@ -131,6 +135,22 @@ class FlagsTest(unittest.TestCase):
             self.assertEqual(int(named), drain)
 
 
+class BaseTest(unittest.TestCase):
+    def test_the_image_records_the_base_that_both_stages_use(self):
+        text = text_of("Dockerfile")
+        self.assertEqual(re.findall(r"^FROM (\S+)", text, re.M), ["${BASE}"] * 2)
+        self.assertEqual(len(re.findall(r"^ARG BASE=", text, re.M)), 1)
+        self.assertIn("BASE", dockerfile()["ARG"])
+        self.assertEqual(dockerfile()["LABEL"], ["org.opencontainers.image.base.name=${BASE}"])
+
+    def test_tools_image_refuses_a_base_without_its_digest(self):
+        for base in ("debian:bookworm-slim", "debian@sha256:12ab", "@sha256:" + "0" * 64, "debian@sha256:" + "0" * 65):
+            with tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run([SOURCE / "tools/image", folder, base], capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, os.listdir(folder)), (2, []), done.stderr)
+                self.assertIn(base + ": expected a base with its digest", done.stderr)
+
+
 class ComposeTest(unittest.TestCase):
     def test_every_key_exists_and_a_planted_one_is_found(self):
         for name in COMPOSE_FILES:
@@ -176,6 +196,8 @@ class PortsTest(unittest.TestCase):
 
     def test_every_port_named_is_one_that_something_listens_on(self):
         listening = {PHIMAPD.default_port("--listen"), PHIMAPD.default_port("--http")}
+        listening.add(4318)  # a collector's port for OTLP over HTTP, by OpenTelemetry's protocol
+        listening |= {port["containerPort"] for port in manifests.server()["ports"]}
         for service in compose()["services"].values():
             listening |= {int(port.split(":")[2]) for port in service["ports"]}
         checked = 0
@@ -236,9 +258,16 @@ class PathsTest(unittest.TestCase):
         targets = [f"{name}:{found['port']}" for job in document["scrape_configs"] for found in job["dns_sd_configs"]
                    for name in found["names"]]
         self.assertIn(f"phimapd:{PHIMAPD.default_port('--http')}", targets)
+        # The other compose file has HAProxy, and a Prometheus with the same files.
+        with_proxy = yaml.safe_load((SOURCE / "deploy/compose.yaml").read_text(encoding="utf-8"))["services"]
         for target in targets:
-            self.assertIn(target.split(":")[0], services)
+            self.assertIn(target.split(":")[0], services.keys() | with_proxy.keys())
         self.assertTrue(share_a_network("prometheus", "phimapd"))
+        for config in ("haproxy/haproxy.cfg", "haproxy/shared_store.cfg"):
+            [port] = re.findall(r"^frontend metrics\n    bind :(\d+)$", (SOURCE / "deploy" / config).read_text(encoding="utf-8"), re.M)
+            self.assertIn(f"haproxy:{port}", targets)
+        self.assertTrue(set(with_proxy["prometheus"]["networks"]) & set(with_proxy["haproxy"]["networks"]))
+        self.assertEqual(with_proxy["prometheus"]["volumes"], prometheus["volumes"])
 
     def test_grafana_finds_prometheus_and_the_dashboard(self):
         services = compose()["services"]

@@ -1,9 +1,11 @@
 """Runs real proxies, with the configurations of deploy/, in front of a test's servers. The proxies listen on Unix
-sockets, so there is no port that another program could take."""
+sockets, or on a socket that the test has opened, so there is no port that another program could take."""
 
+import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 
@@ -22,6 +24,14 @@ def make_certificate(folder):
                     "-subj", f"/CN={SERVER_NAME}", "-addext", f"subjectAltName=DNS:{SERVER_NAME}", "-days", "2",
                     "-keyout", folder / "key.pem", "-out", folder / "certificate.pem"], check=True, capture_output=True)
     (folder / "both.pem").write_text((folder / "certificate.pem").read_text() + (folder / "key.pem").read_text())
+
+
+def free_address():
+    """Returns an address for a program that cannot say which port the system chose: a port that is free now, in the
+    loopback network, but not of 127.0.0.1, of which other programs take ports."""
+    pid = os.getpid()
+    with socket.create_server((f"127.96.{pid >> 8 & 255}.{pid & 255}", 0)) as free:
+        return "{}:{}".format(*free.getsockname())
 
 
 def _replaced(text, old, new):
@@ -48,14 +58,18 @@ def _swapped(text, active, other):
 
 class Proxy:
     """A proxy that runs inside a `with` block. With `front_tls`, clients use TLS to the proxy. With `server_tls`, the
-    proxy uses TLS to the servers.
+    proxy uses TLS to the servers. `metrics` is the address at which HAProxy has figures for Prometheus, in place of a
+    Unix socket, from which Prometheus cannot read.
 
     Both use the certificate in `folder`. REQUIRES: make_certificate(folder) was called.
     """
 
     program = ""
+    # Sockets of the test on which the proxy listens.
+    descriptors = ()
 
-    def __init__(self, folder, servers, front_tls=False, server_tls=False):
+    def __init__(self, folder, servers, front_tls=False, server_tls=False, metrics=None):
+        self.metrics = metrics
         self.folder = pathlib.Path(folder)
         self.front_tls = front_tls
         # The path of a Unix socket has at most 108 bytes.
@@ -81,12 +95,14 @@ class Proxy:
 
     def check(self):
         """Makes the program check its configuration. Returns the exit code and the output."""
-        done = subprocess.run(self.command(*self.check_flags), capture_output=True, text=True, check=False)
+        done = subprocess.run(self.command(*self.check_flags), capture_output=True, text=True, check=False,
+                              pass_fds=self.descriptors)
         return done.returncode, done.stdout + done.stderr
 
     def __enter__(self):
         with self.log.open("w") as log:
-            self._process = subprocess.Popen(self.command(*self.run_flags), stdout=log, stderr=log)
+            self._process = subprocess.Popen(self.command(*self.run_flags), stdout=log, stderr=log,
+                                             pass_fds=self.descriptors)
         with self.channel() as channel:
             ready = grpc.channel_ready_future(channel)
             for _ in range(PATIENCE_SECONDS):
@@ -127,6 +143,7 @@ class Haproxy(Proxy):
         if server_tls:
             text = _swapped(text, r"server .* proto h2", r"server .* ssl ")
         text = _replaced(text, "bind :7450", f"bind unix@{self.socket}")
+        text = _replaced(text, "bind :8405", f"bind {self.metrics or f'unix@{self.socket}.metrics'}")
         text = _replaced(text, "/etc/haproxy/phimap.pem", f"{self.folder}/both.pem")
         text = _replaced(text, "/etc/haproxy/phimap-ca.pem", f"{self.folder}/certificate.pem")
         text = _replaced(text, "phimap.internal", SERVER_NAME)
@@ -143,7 +160,37 @@ class SharedStoreHaproxy(Haproxy):
 
     def configuration(self, servers, front_tls, server_tls):
         text = (DEPLOY / "haproxy/shared_store.cfg").read_text()
-        replacements = [("bind :7450", f"bind unix@{self.socket}")]
+        replacements = [("bind :7450", f"bind unix@{self.socket}"),
+                        ("bind :8405", f"bind {self.metrics or f'unix@{self.socket}.metrics'}")]
+        replacements += [(f"phimapd-{i}:7450", server) for i, server in enumerate(servers, 1)]
+        for old, new in replacements:
+            text = _replaced(text, old, new)
+        return text
+
+
+class SharedStoreTlsHaproxy(Haproxy):
+    """HAProxy with deploy/haproxy/shared_store_tls.cfg. Its clients are known by their addresses, so it listens on a port
+    of 127.0.0.1 (`port`)."""
+
+    def __init__(self, folder, servers, front_tls=True, server_tls=True):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.descriptors = (self._listener.fileno(),)
+        self.port = self._listener.getsockname()[1]
+        super().__init__(folder, servers, front_tls, server_tls)
+        self.address = f"127.0.0.1:{self.port}"
+
+    def __exit__(self, *_):
+        super().__exit__()
+        self._listener.close()
+
+    def configuration(self, servers, front_tls, server_tls):
+        text = (DEPLOY / "haproxy/shared_store_tls.cfg").read_text()
+        replacements = [("bind :7450", f"bind fd@{self._listener.fileno()}"),
+                        ("crt /etc/haproxy/phimap.pem", f"crt {self.folder}/both.pem"),
+                        ("ca-file /etc/haproxy/phimap-ca.pem", f"ca-file {self.folder}/certificate.pem"),
+                        ("sni str(phimap.internal) verifyhost phimap.internal",
+                         f"sni str({SERVER_NAME}) verifyhost {SERVER_NAME}"),
+                        ("check-sni phimap.internal", f"check-sni {SERVER_NAME}")]
         replacements += [(f"phimapd-{i}:7450", server) for i, server in enumerate(servers, 1)]
         for old, new in replacements:
             text = _replaced(text, old, new)
@@ -161,6 +208,10 @@ class Nginx(Proxy):
             text = _swapped(text, r"(listen .* ssl |ssl_)", r"listen .* http2")
         if server_tls:
             text = _swapped(text, r"grpc_pass grpc:", r"grpc_(pass grpcs:|ssl_)")
+        return self.installed(text, servers)
+
+    def installed(self, text, servers):
+        """Returns a configuration with the addresses and files of this test, for a user who is not root."""
         text = _replaced(text, "listen 7450", f"listen unix:{self.socket}")
         text = _replaced(text, "/etc/nginx/phimap.pem", f"{self.folder}/certificate.pem")
         text = _replaced(text, "/etc/nginx/phimap.key", f"{self.folder}/key.pem")
@@ -176,3 +227,10 @@ class Nginx(Proxy):
 
     def command(self, *flags):
         return [self.path(), *flags, "-p", str(self.folder), "-e", "stderr", "-c", str(self.config)]
+
+
+class SharedStoreTlsNginx(Nginx):
+    """nginx with deploy/nginx/shared_store_tls.conf."""
+
+    def configuration(self, servers, front_tls, server_tls):
+        return self.installed((DEPLOY / "nginx/shared_store_tls.conf").read_text(), servers)

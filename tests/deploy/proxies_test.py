@@ -34,15 +34,20 @@ class ProxyCase:
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
         proxies.make_certificate(cls.folder)
-        cls.server = server.Server(*cls.server_flags())
-        cls.addClassCleanup(cls.server.close)
-        # The second server does not run. If the proxy sends a call to it, the call must be repeated at the first
-        # server.
-        cls.running = cls.proxy(cls.folder, [cls.server.address, cls.nowhere()], cls.tls, cls.tls)
+        cls.running = cls.proxy(cls.folder, cls.start_servers(), cls.tls, cls.tls)
         cls.enterClassContext(cls.running)
         built = cls.phimap("build", "letters", f"--input={server.SOURCE}/lab/data/letter.csv", "--label=label",
                            "--spec=f2(landmarks=20)", "--kernel=rbf(gamma=scale)")
         assert built.returncode == 0, built.stderr
+
+    @classmethod
+    def start_servers(cls):
+        """Starts the servers. Returns their addresses."""
+        running = server.Server(*cls.server_flags())
+        cls.addClassCleanup(running.close)
+        # The second server does not run. If the proxy sends a call to it, the call must be repeated at the first
+        # server.
+        return [running.address, cls.nowhere()]
 
     @classmethod
     def server_flags(cls):

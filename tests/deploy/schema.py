@@ -83,6 +83,10 @@ KINDS = {
     ("monitoring.coreos.com/v1", "ServiceMonitor"): {"spec": {
         "jobLabel": TEXT, "selector": SELECTOR, "namespaceSelector": {"any": SWITCH, "matchNames": [TEXT]},
         "endpoints": [{"port": TEXT, "path": TEXT, "scheme": TEXT, "interval": TEXT, "scrapeTimeout": TEXT}]}},
+    ("cert-manager.io/v1", "Certificate"): {"spec": {
+        "secretName": TEXT, "dnsNames": [TEXT], "usages": [TEXT], "duration": TEXT, "renewBefore": TEXT,
+        "privateKey": {"algorithm": TEXT, "size": NUMBER, "rotationPolicy": TEXT},
+        "issuerRef": {"kind": TEXT, "name": TEXT, "group": TEXT}}},
 }
 
 # The allowed values of fields that have only a few possible values.

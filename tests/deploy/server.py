@@ -14,10 +14,18 @@ PHIMAP = os.environ["PHIMAP"]
 
 
 class Server:
-    """A phimapd on free ports, with its store in a temporary folder. close() kills it."""
+    """A phimapd on free ports, with its store in a temporary folder. close() kills it. `caller` is the name of the caller whom its
+    token file knows, as whom the commands call; without it, all may call."""
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, caller=None):
         self._folder = tempfile.TemporaryDirectory()
+        self._environment = dict(os.environ)
+        if caller:
+            tokens = pathlib.Path(self._folder.name, "tokens")
+            tokens.touch(mode=0o600)
+            tokens.write_text(f"{caller} admin the-token-of-{caller}\n")
+            self._environment["PHIMAP_TOKEN"] = f"the-token-of-{caller}"
+            flags = (*flags, f"--token_file={tokens}")
         self._process = subprocess.Popen(
             [PHIMAPD, "--data_dir=" + self._folder.name, "--listen=127.0.0.1:0",
              "--http=127.0.0.1:0", "--log_level=error", *flags],
@@ -39,7 +47,7 @@ class Server:
     def run(self, *arguments):
         """Runs the command `phimap`, and waits until it has ended. It must succeed."""
         subprocess.run([PHIMAP, "--server=" + self.address, *arguments], check=True,
-                       stdout=subprocess.DEVNULL)
+                       stdout=subprocess.DEVNULL, env=self._environment)
 
     def build(self, mapping="letters", landmarks=300):
         self.run("build", mapping, f"--input={SOURCE}/lab/data/letter.csv", "--label=label",
@@ -53,12 +61,13 @@ class Server:
         self.run("train", mapping, f"--input={SOURCE}/lab/data/letter.csv", "--label=label", f"--spec=f2(landmarks={landmarks})",
                  "--kernel=rbf(gamma=scale)", "--standardize")
 
-    def start_load(self, seconds, protocol="native", mapping="letters"):
+    def start_load(self, seconds, protocol="native", mapping="letters", through=None):
         """Starts a process that makes 200 calls of Transform, or of another kind, per second. This rate leaves enough CPU
-        time for other tests."""
+        time for other tests. `through` is the address of a proxy."""
         return subprocess.Popen(
-            [PHIMAP, "--server=" + self.address, "bench", mapping, "--rate=200",
-             f"--seconds={seconds}", "--rows=4", f"--protocol={protocol}", "--json"], stdout=subprocess.DEVNULL)
+            [PHIMAP, "--server=" + (through or self.address), "bench", mapping, "--rate=200",
+             f"--seconds={seconds}", "--rows=4", f"--protocol={protocol}", "--json"], stdout=subprocess.DEVNULL,
+            env=self._environment)
 
     def scrape(self):
         with urllib.request.urlopen(f"http://{self.http_address}/metrics") as answer:

@@ -1,6 +1,6 @@
-"""Tests deploy/systemd/phimapd.service. systemd must accept every line, the service must be confined, and phimapd
-must have the flags."""
+"""Tests deploy/systemd. systemd must accept every line of the unit, and phimapd every setting of the file."""
 
+import json
 import os
 import pathlib
 import re
@@ -12,6 +12,7 @@ import unittest
 import programs
 
 UNIT = pathlib.Path(__file__).resolve().parents[2] / "deploy/systemd/phimapd.service"
+SETTINGS = UNIT.with_name("phimapd.toml")
 PHIMAPD = programs.Phimapd(os.environ["PHIMAPD"])
 
 
@@ -32,14 +33,40 @@ class UnitTest(unittest.TestCase):
         self.assertEqual(verify(text), [])
         self.assertTrue(verify(text.replace("ProtectSystem=", "ProtectSytem=")))
 
-    def test_flags_are_phimapds_and_the_time_to_stop_is_longer_than_the_drain(self):
+    def test_it_reads_its_settings_and_the_time_to_stop_is_longer_than_the_drain(self):
         text = UNIT.read_text()
-        flags = re.findall(r"(?<![\w-])--[a-z_]+", text)
-        self.assertGreaterEqual(len(flags), 3)
-        for flag in flags:
-            self.assertIn(flag, PHIMAPD.flags)
+        self.assertIn("\nExecStart=/usr/local/bin/phimapd --config=/etc/phimap/phimapd.toml\n", text)
+        self.assertIn("\nExecReload=/bin/kill -HUP $MAINPID\n", text)
+        self.assertIn("--config", PHIMAPD.flags)
         stop = int(re.search(r"^TimeoutStopSec=(\d+)s$", text, re.M).group(1))
         self.assertGreaterEqual(stop, int(PHIMAPD.default("--drain_seconds")) + 5)
+
+
+class SettingsTest(unittest.TestCase):
+    def settings(self, text):
+        """Returns the settings that come from a file with this text."""
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(text)
+            file.flush()
+            done = subprocess.run([os.environ["PHIMAPD"], f"--config={file.name}", "--print_config", "--json"],
+                                  capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return {setting["name"]: setting["value"] for setting in json.loads(done.stdout)["settings"]
+                if setting["source"] == "file"}
+
+    def test_they_are_in_the_folders_that_the_unit_makes(self):
+        unit = UNIT.read_text()
+        settings = self.settings(SETTINGS.read_text())
+        self.assertEqual(set(settings), {"data_dir", "unix_listen"})
+        for setting, folder in (("data_dir", "/var/lib/" + re.search(r"^StateDirectory=(.*)$", unit, re.M)[1]),
+                                ("unix_listen", "/run/" + re.search(r"^RuntimeDirectory=(.*)$", unit, re.M)[1])):
+            self.assertTrue(settings[setting].startswith(f"{folder}/"), settings[setting])
+
+    def test_every_setting_in_a_comment_is_right(self):
+        commented = re.findall(r"^# (\w+) = ", SETTINGS.read_text(), re.M)
+        self.assertGreater(len(commented), 8)
+        settings = self.settings(re.sub(r"^# (\w+ = )", r"\1", SETTINGS.read_text(), flags=re.M))
+        self.assertEqual(set(settings), {"data_dir", "unix_listen", *commented})
 
 
 if __name__ == "__main__":

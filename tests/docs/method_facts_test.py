@@ -152,7 +152,8 @@ class MethodFactsTest(unittest.TestCase):
         for path, expected, why in (
                 ("deploy/haproxy/haproxy.cfg", of_one_server, "only the server that builds and changes names may get it"),
                 ("deploy/nginx/nginx.conf", of_one_server, "only the server that builds and changes names may get it"),
-                ("deploy/haproxy/shared_store.cfg", changing, "it changes something, so the proxy must not repeat it")):
+                ("deploy/haproxy/shared_store.cfg", changing, "it changes something, so the proxy must not repeat it"),
+                ("deploy/haproxy/shared_store_tls.cfg", changing, "it changes something, so the proxy must not repeat it")):
             lists = re.findall(r"\^/([\w\\.]+)/\(([\w|]+)\)\$", text_of(path))
             listed = {f"{service.replace(chr(92), '')}/{name}" for service, names in lists for name in names.split("|")}
             self.assertTrue(lists, f"{path}: found no list of calls, as ^/phimap\\.v1\\.MappingService/(Build|Import)$")

@@ -284,7 +284,7 @@ class Runner:
 
 
 def _starts_server(text):
-    return re.match(r"phimapd\b(?! admin\b)", text)
+    return re.match(r"phimapd\b(?! admin\b)(?!.* --print_config\b)", text)
 
 
 def _in_background(text):

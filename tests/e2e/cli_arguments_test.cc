@@ -44,6 +44,7 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
       {{"train", "--jsno"}, "--jsno; did you mean --json?"},
       {{"tune", "--jsno"}, "--jsno; did you mean --json?"},
       {{"predict", "--confidnce=0.9"}, "--confidnce; did you mean --confidence?"},
+      {{"audit", "--jsno"}, "--jsno; did you mean --json?"},
       {{"list", "--jsno"}, "--jsno; did you mean --json?"},
       {{"capabilities", "--jsno"}, "--jsno; did you mean --json?"},
       {{"show", "--jsn"}, "--jsn; did you mean --json?"},

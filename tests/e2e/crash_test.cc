@@ -1,12 +1,15 @@
 // Tests kill -9 at random moments of builds, trainings, imports, moves of aliases and deletions, on
 // both stores. After each kill, every acknowledged change must be there, and every other change
-// must be there completely or not at all.
+// must be there completely or not at all. The audit must have an entry of each change that is there
+// and of no other, and so must its copy in a file.
 //
 // PHIMAP_TEST_KILLS is the number of kills (default 40).
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -18,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/cancel_token.h"
@@ -71,6 +75,63 @@ MappingState ReadState(client::Client& client, const std::string& mapping) {
     state.versions[version.ref().number()] = version.ref().digest();
   }
   return state;
+}
+
+// Returns all entries of the audit, oldest first.
+std::vector<v1::AuditEntry> ReadAudit(client::Client& client) {
+  std::vector<v1::AuditEntry> entries;
+  v1::ListAuditEntriesRequest request;
+  request.set_page_size(1000);
+  do {
+    const auto page = client.ListAuditEntries(request);
+    EXPECT_TRUE(page.ok()) << page.status();
+    if (!page.ok()) break;
+    entries.insert(entries.end(), page->entries().begin(), page->entries().end());
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  std::reverse(entries.begin(), entries.end());
+  return entries;
+}
+
+// Returns what names mean after all changes of the audit, by mapping.
+std::map<std::string, MappingState> StatesAfter(const std::vector<v1::AuditEntry>& entries) {
+  std::map<std::string, MappingState> states;
+  for (const v1::AuditEntry& entry : entries) {
+    if (entry.outcome() != "OK") continue;
+    MappingState& state = states[entry.mapping()];
+    if (!entry.alias().empty()) {
+      const auto alias = state.aliases.find(entry.alias());
+      EXPECT_EQ(alias == state.aliases.end() ? 0 : alias->second, entry.previous_version());
+      state.aliases[entry.alias()] = entry.version();
+    } else if (entry.version() > 0) {
+      EXPECT_TRUE(state.versions.emplace(entry.version(), entry.digest()).second);
+    } else {
+      EXPECT_EQ(state.versions.erase(entry.previous_version()), 1u) << entry.ShortDebugString();
+    }
+  }
+  return states;
+}
+
+// Expects that the audit tells exactly the changes that led to what names mean now, and that the
+// file has a line of each entry.
+void CheckAudit(client::Client& client, const std::string& file) {
+  const std::vector<v1::AuditEntry> entries = ReadAudit(client);
+  for (const auto& [mapping, state] : StatesAfter(entries)) {
+    const MappingState seen = ReadState(client, mapping);
+    EXPECT_TRUE(SameState(state, seen))
+        << mapping << ": seen " << ShowState(seen) << "; by the audit " << ShowState(state);
+  }
+  std::ifstream lines(file);
+  int64_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    EXPECT_TRUE(absl::StartsWith(line, absl::StrCat("{\"number\":", number, ","))) << line;
+    EXPECT_TRUE(absl::EndsWith(line, "}")) << line;
+  }
+  EXPECT_EQ(number, static_cast<int64_t>(entries.size()));
+  for (size_t i = 0; i < entries.size(); ++i) {
+    EXPECT_EQ(entries[i].number(), static_cast<int64_t>(i) + 1);
+  }
 }
 
 struct ExportedArtifact {
@@ -275,7 +336,7 @@ int Kills() {
 
 using StartServer = std::function<std::unique_ptr<ServerProcess>()>;
 
-void KillAgainAndAgain(const StartServer& start) {
+void KillAgainAndAgain(const StartServer& start, const std::string& audit_log) {
   std::mt19937_64 random(20061);  // chooses the moments of the kills
   auto server = start();
   const std::vector<ExportedArtifact> artifacts = BuildAndExport(*server->Connect());
@@ -301,6 +362,7 @@ void KillAgainAndAgain(const StartServer& start) {
       writer->Check(*client);
       acknowledged += writer->acknowledged();
     }
+    CheckAudit(*client, audit_log);
     // On a slow machine, the time before a kill grows, so that some changes end before it.
     if (acknowledged < 10 * kill && moments_us < 3'000'000) moments_us += moments_us / 4;
   }
@@ -316,12 +378,20 @@ void KillAgainAndAgain(const StartServer& start) {
 
 TEST(CrashTest, SqliteAndFilesKeepWhatWasAcknowledged) {
   TemporaryFolder folder;
-  KillAgainAndAgain([&] { return std::make_unique<ServerProcess>(folder.path()); });
+  const std::string audit_log = folder.path() + "/audit.log";
+  KillAgainAndAgain(
+      [&] {
+        return std::make_unique<ServerProcess>(
+            folder.path() + "/data", std::vector<std::string>{"--audit_log=" + audit_log});
+      },
+      audit_log);
 }
 
 TEST(CrashTest, PostgresKeepsWhatWasAcknowledged) {
   Fleet fleet(phimap::testing::PostgresServer::Shared());
-  KillAgainAndAgain([&] { return fleet.Start("one"); });
+  TemporaryFolder folder;
+  const std::string audit_log = folder.path() + "/audit.log";
+  KillAgainAndAgain([&] { return fleet.Start("one", {"--audit_log=" + audit_log}); }, audit_log);
 }
 
 }  // namespace

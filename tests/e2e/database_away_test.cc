@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -122,6 +123,9 @@ TEST_F(DatabaseAwayTest, WhatIsKnownIsServedAndChangesWaitForTheDatabase) {
   while (MetricOf(*two, "phimap_catalog_age_seconds") > 1 && SecondsSince(answered) < 10) {
   }
   EXPECT_LE(MetricOf(*two, "phimap_catalog_age_seconds"), 1);
+  const std::string log = two->process().ErrorsSoFar();
+  EXPECT_THAT(log, HasSubstr("names_not_read"));
+  EXPECT_THAT(log.substr(log.rfind("names_not_read")), HasSubstr("names_read_again"));
   EXPECT_GT(warm.Stop(), 0);
   EXPECT_GT(other.Stop(), 0);
   EXPECT_EQ(warm.failed() + other.failed(), 0);
@@ -201,7 +205,9 @@ TEST_F(DatabaseAwayTest, AFailoverLosesNoAcknowledgedChangeAndNoTransform) {
 
 // The server's last run may have ended in any way.
 TEST_F(DatabaseAwayTest, AServerThatStartsWithoutItServesWhatItServedBefore) {
-  auto server = fleet_.Start("one");
+  const TemporaryFolder folder;
+  const std::string audit = folder.path() + "/audit";
+  auto server = fleet_.Start("one", {"--audit_log=" + audit});
   auto client = server->Connect();
   BuildVersions(*client, "letters", 3);
   ASSERT_TRUE(client->SetAlias("letters@1", "prod", "none").ok());
@@ -219,7 +225,7 @@ TEST_F(DatabaseAwayTest, AServerThatStartsWithoutItServesWhatItServedBefore) {
     server->process().Wait();
     server.reset();
     postgres_.Stop();
-    server = fleet_.Start("one");
+    server = fleet_.Start("one", {"--audit_log=" + audit});
     client = server->Connect();
     EXPECT_EQ(Answering(*client, "letters@prod"), prod);
     EXPECT_EQ(Answering(*client, "letters@canary"), 3);
@@ -254,6 +260,12 @@ TEST_F(DatabaseAwayTest, AServerThatStartsWithoutItServesWhatItServedBefore) {
     }
     EXPECT_EQ(HttpGet(server->http_address(), "/readyz"), "ok\n");
     EXPECT_EQ(MetricOf(*server, "phimap_history_changes_total"), 0);
+    // The audit was not read at the start, and is copied since.
+    std::ifstream copied(audit);
+    std::string newest;
+    for (std::string line; std::getline(copied, line);) newest = line;
+    EXPECT_THAT(newest, HasSubstr("\"alias\":\"prod\""));
+    EXPECT_THAT(newest, HasSubstr("\"version\":1,"));
   }
 }
 

@@ -123,6 +123,19 @@ std::string Refusal(std::vector<std::string> flags) {
   return refused.err;
 }
 
+TEST(LifecycleTest, AProxyProtocolThatCannotBeMeantIsRefused) {
+  TemporaryFolder folder;
+  const std::string data_dir = "--data_dir=" + folder.path() + "/data";
+  EXPECT_THAT(Refusal({data_dir, "--proxy_protocol=10.0.0.0/8"}),
+              AllOf(HasSubstr("--proxy_protocol"), HasSubstr("expected an IP address"),
+                    HasSubstr("\"10.0.0.0/8\"")));
+  EXPECT_THAT(Refusal({data_dir, "--proxy=::ffff:10.0.0.7", "--proxy_protocol=10.0.0.7"}),
+              AllOf(HasSubstr("--proxy_protocol"), HasSubstr("10.0.0.7 is in --proxy too")));
+  EXPECT_THAT(Refusal({data_dir, "--proxy_protocol=unix"}),
+              AllOf(HasSubstr("--proxy_protocol"), HasSubstr("--unix_listen")));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/data"));
+}
+
 TEST(LifecycleTest, ALameDuckThatOutlastsTheDrainIsRefusedWithBothFlags) {
   TemporaryFolder folder;
   const std::string data_dir = "--data_dir=" + folder.path() + "/data";
@@ -140,6 +153,15 @@ TEST(LifecycleTest, ALameDuckThatOutlastsTheDrainIsRefusedWithBothFlags) {
                                              {"--lame_duck_seconds=0", "--drain_seconds=0"}}) {
     EXPECT_NE(ServerProcess(folder.path() + "/data", flags).address(), "");
   }
+}
+
+TEST(LifecycleTest, FlagsOfTracesAreChecked) {
+  TemporaryFolder folder;
+  const std::string data_dir = "--data_dir=" + folder.path() + "/data";
+  EXPECT_THAT(Refusal({data_dir, "--trace_endpoint=127.0.0.1:4318"}),
+              HasSubstr("--trace_endpoint: expected http://HOST:PORT or https://HOST:PORT"));
+  EXPECT_THAT(Refusal({data_dir, "--trace_endpoint=http://127.0.0.1:4318", "--trace_ratio=1.5"}),
+              HasSubstr("--trace_ratio: expected a number from 0 to 1, got"));
 }
 
 TEST(LifecycleTest, MemoryForLessThanThreeMessagesIsWarnedOfWithBothFlags) {

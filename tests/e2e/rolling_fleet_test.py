@@ -17,7 +17,7 @@ from restarts_test import PHIMAPD, ROWS, Closing, Load, Server
 import phimap
 
 # The path of a phimapd whose schema has one more migration.
-NEXT = os.environ["PHIMAPD_NEXT"]
+NEXT = os.environ["NEXT_PHIMAPD"]
 ROLLS = int(os.environ.get("PHIMAP_TEST_ROLLS", "1"))
 SPEC = {"spec": "f2(landmarks=32)", "kernel": "rbf(gamma=0.1)"}
 

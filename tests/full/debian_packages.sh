@@ -40,6 +40,11 @@ quietly within "$root" sh -c 'apt-get install -qy --no-install-recommends /test/
 # The unit is installed with the program that it starts, and is off.
 unit=$root/usr/lib/systemd/system/phimapd.service
 grep -q '^ExecStart=/usr/bin/phimapd ' "$unit" || fail "the unit does not start /usr/bin/phimapd"
+grep -q ' --config=/etc/phimap/phimapd.toml$' "$unit" || fail "the unit does not name the settings"
+within "$root" phimapd --config=/etc/phimap/phimapd.toml --print_config | grep -q '^data_dir = "/var/lib/phimapd/store" .*phimapd.toml:' ||
+  fail "phimapd does not read /etc/phimap/phimapd.toml"
+[ "$(within "$root" dpkg-query -W -f '${Conffiles}' phimapd | awk '{print $1}' | xargs)" = /etc/phimap/phimapd.toml ] ||
+  fail "dpkg does not know /etc/phimap/phimapd.toml as a file of settings"
 [ -x "$root/usr/bin/phimapd" ] || fail "there is no /usr/bin/phimapd"
 [ -z "$(find "$root/etc/systemd" -name 'phimapd*' 2>/dev/null)" ] || fail "the unit is enabled"
 for file in man/man8/phimapd.8.gz man/man1/phimap.1.gz; do gzip --test "$root/usr/share/$file"; done

@@ -96,13 +96,39 @@ KeyPair CertificateAuthority::Issue(const CertificateOptions& options) {
   EVP_PKEY* const key = EVP_EC_gen("P-256");
   X509* const certificate = Unsigned(options, key);
   X509_set_issuer_name(certificate, X509_get_subject_name(signer_->certificate));
-  Extend(certificate, signer_->certificate, NID_subject_alt_name,
-         "DNS:localhost,IP:127.0.0.1,IP:::1");
+  Extend(certificate, signer_->certificate, NID_subject_alt_name, options.names.c_str());
   PHIMAP_CHECK(X509_sign(certificate, signer_->key, EVP_sha256()) > 0);
   KeyPair pair{PemOf(certificate), PemOf(key, nullptr, "")};
   X509_free(certificate);
   EVP_PKEY_free(key);
   return pair;
+}
+
+std::string CertificateAuthority::Revoked(const std::vector<std::string>& certificates,
+                                          int days) const {
+  X509_CRL* const list = X509_CRL_new();
+  X509_CRL_set_version(list, 1);
+  X509_CRL_set_issuer_name(list, X509_get_subject_name(signer_->certificate));
+  ASN1_TIME* const time = X509_gmtime_adj(nullptr, days < 0 ? 2 * days * kSecondsPerDay : -3600);
+  X509_CRL_set1_lastUpdate(list, time);
+  for (const std::string& text : certificates) {
+    BIO* const memory = BIO_new_mem_buf(text.data(), static_cast<int>(text.size()));
+    X509* const certificate = PEM_read_bio_X509(memory, nullptr, nullptr, nullptr);
+    PHIMAP_CHECK(certificate != nullptr);
+    X509_REVOKED* const revoked = X509_REVOKED_new();
+    X509_REVOKED_set_serialNumber(revoked, X509_get_serialNumber(certificate));
+    X509_REVOKED_set_revocationDate(revoked, time);
+    X509_CRL_add0_revoked(list, revoked);
+    X509_free(certificate);
+    BIO_free(memory);
+  }
+  X509_gmtime_adj(time, days * kSecondsPerDay);
+  X509_CRL_set1_nextUpdate(list, time);
+  PHIMAP_CHECK(X509_CRL_sign(list, signer_->key, EVP_sha256()) > 0);
+  const std::string text = Pem([&](BIO* out) { return PEM_write_bio_X509_CRL(out, list); });
+  ASN1_TIME_free(time);
+  X509_CRL_free(list);
+  return text;
 }
 
 std::string Encrypted(const std::string& key) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace phimap::testing {
 
@@ -17,6 +18,8 @@ struct CertificateOptions {
   std::string name = "localhost";
   // Days of validity from now. A negative number makes a certificate that has expired.
   int days = 2;
+  // Subject alternative names.
+  std::string names = "DNS:localhost,IP:127.0.0.1,IP:::1";
 };
 
 // A certificate authority with a newly generated key. The server certificates that it issues are
@@ -31,6 +34,8 @@ class CertificateAuthority {
   // The authority's own certificate, which clients are configured to trust.
   const std::string& certificate() const { return certificate_; }
   KeyPair Issue(const CertificateOptions& options = {});
+  // Returns a revocation list (PEM) with these certificates (PEM), valid for so many days from now.
+  std::string Revoked(const std::vector<std::string>& certificates, int days = 2) const;
 
  private:
   struct Signer;

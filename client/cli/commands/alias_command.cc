@@ -86,11 +86,13 @@ void PrintAliases(const std::vector<v1::Mapping>& mappings, std::ostream& out) {
       const std::string before =
           alias.previous_version() == 0 ? "-" : absl::StrCat(alias.previous_version());
       const absl::Time moved = absl::FromUnixSeconds(alias.move_time().seconds());
-      out << absl::StrFormat("%-*s  %7d  %6s  %-12s  %-16s  %s\n", width,
+      const std::string by =
+          alias.moved_by().empty() ? "" : absl::StrCat("  by ", alias.moved_by());
+      out << absl::StrFormat("%-*s  %7d  %6s  %-12s  %-16s  %s%s\n", width,
                              absl::StrCat(mapping.name(), "@", alias.name()), alias.version(),
                              before, alias.digest().substr(0, kDigestDigits),
                              absl::FormatTime("%Y-%m-%d %H:%M", moved, absl::UTCTimeZone()),
-                             alias.etag());
+                             alias.etag(), by);
     }
   }
 }

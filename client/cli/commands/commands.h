@@ -91,6 +91,7 @@ Command AddDelete(CLI::App& app);
 Command AddKeep(CLI::App& app);
 Command AddPrune(CLI::App& app);
 Command AddDrift(CLI::App& app);
+Command AddAudit(CLI::App& app);
 Command AddExport(CLI::App& app);
 Command AddImport(CLI::App& app);
 Command AddInspect(CLI::App& app);

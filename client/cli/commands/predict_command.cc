@@ -174,9 +174,7 @@ class CsvPredictions final : public PredictionSink {
 absl::StatusOr<OutputFormat> FormatOfOutput(const std::string& output) {
   const size_t dot = output.rfind('.');
   const bool named = dot != std::string::npos && output.find('/', dot) == std::string::npos;
-  if (!named || output.substr(dot) == ".csv" || output.starts_with("/dev/")) {
-    return OutputFormat::kCsv;
-  }
+  if (!named || output.substr(dot) == ".csv") return OutputFormat::kCsv;
   if (output.substr(dot) == ".npy") return OutputFormat::kNpy;
   return absl::InvalidArgumentError(absl::StrCat(
       "--output: predictions are written as CSV or npy; name a file that ends with .csv or .npy, "

@@ -21,12 +21,11 @@
 namespace phimap::cli {
 namespace {
 
-using client::FloatType;
 using client::RowBlock;
 
 RowBlock BlockOf(const v1::DenseRows& rows) {
   const bool wide = rows.values_case() == v1::DenseRows::kFloat64Le;
-  return {.type = wide ? FloatType::kFloat64 : FloatType::kFloat32,
+  return {.type = wide ? client::FloatType::kFloat64 : client::FloatType::kFloat32,
           .rows = rows.rows(),
           .columns = rows.columns(),
           .values_le = wide ? rows.float64_le() : rows.float32_le()};
@@ -71,7 +70,7 @@ RowBlock Widened(const RowBlock& block) {
 }
 
 std::string ShapeAndType(const RowBlock& block) {
-  const absl::string_view type = block.type == FloatType::kFloat64 ? "float64" : "float32";
+  const absl::string_view type = block.type == client::FloatType::kFloat64 ? "float64" : "float32";
   return absl::StrCat(block.rows, " × ", block.columns, " ", type);
 }
 

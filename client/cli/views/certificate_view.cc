@@ -131,6 +131,7 @@ void RenderHeading(std::string& out, absl::string_view title, const v1::Version&
   }
   AddFact(out, "digest", version.ref().digest());
   if (version.has_ttl()) AddFact(out, "lives", LifetimeText(version));
+  if (!version.made_by().empty()) AddFact(out, "made by", version.made_by(), "");
   if (version.imported()) {
     AddFact(out, "origin", "imported", "its certificate was measured on another server");
   }

@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -144,6 +145,13 @@ std::string NamesHint(const ErrorDetail& detail, absl::string_view command) {
          "names\n";
 }
 
+// Whether a server may be started at this address here.
+bool IsOfThisMachine(absl::string_view server) {
+  if (absl::StrContains(server, ',')) return false;
+  return absl::StartsWith(server, "127.") || absl::StartsWith(server, "localhost:") ||
+         absl::StartsWith(server, "[::1]:") || absl::StartsWith(server, "unix:/");
+}
+
 }  // namespace
 
 std::string ErrorText(const absl::Status& status, absl::string_view server,
@@ -151,10 +159,15 @@ std::string ErrorText(const absl::Status& status, absl::string_view server,
   const std::optional<ErrorDetail> detail = DetailOf(status);
   // Only an error without details comes from gRPC itself, which could not reach a server.
   if (absl::IsUnavailable(status) && !detail.has_value()) {
-    return absl::StrCat("phimap: no server answers at ", server, " (", status.message(), ")\n",
-                        "  start one:    phimapd --data_dir=DIR --listen=", server, "\n",
-                        "  or name one:  --server=HOST:PORT, or PHIMAP_SERVER in the environment\n",
-                        "  with TLS:     --tls_ca=FILE, or PHIMAP_TLS_CA in the environment\n");
+    return absl::StrCat(
+        "phimap: no server answers at ", server, " (", status.message(), ")\n",
+        IsOfThisMachine(server)
+            ? absl::StrCat("  start one:    phimapd --data_dir=DIR --listen=", server, "\n")
+            : "",
+        "  or name one:  --server=HOST:PORT, or PHIMAP_SERVER in the environment\n",
+        absl::StrContains(status.message(), "peer certificate")
+            ? "  with TLS:     --tls_server_name=NAME, a name that its certificate has\n"
+            : "  with TLS:     --tls_ca=FILE, or PHIMAP_TLS_CA in the environment\n");
   }
   if (!detail.has_value()) return absl::StrCat("phimap: ", status.message(), "\n");
   std::string text =

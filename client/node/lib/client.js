@@ -14,6 +14,7 @@ import {
   checkWithoutSpec,
   durationOf,
   headOrder,
+  timestampOf,
   tuningOrder,
 } from './orders.js';
 import { byDigest, elsewhere, explained, nowhere, referenceTo } from './pins.js';
@@ -162,6 +163,11 @@ export class Client {
 
   async getDrift(name, options) {
     return this.#call('GetDrift', { name }, options);
+  }
+
+  async listAuditEntries({ name = '', principal, startTime, endTime, ...options } = {}) {
+    const request = { name, principal, startTime: timestampOf('startTime', startTime), endTime: timestampOf('endTime', endTime) };
+    return this.#pages('ListAuditEntries', request, 'entries', options);
   }
 
   async checkHealth(service = '', options = {}) {

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type {
-  Advice, Alias, BuildEstimate, BuildJob, Capabilities, Drift, Evaluation, Mapping, Matrix, Version, VersionRef,
+  Advice, Alias, AuditEntry, BuildEstimate, BuildJob, Capabilities, Drift, Evaluation, Mapping, Matrix, Version, VersionRef,
 } from './messages.js';
 
 export * from './messages.js';
@@ -286,6 +286,13 @@ export declare class Client {
   listCapabilities(options?: CallOptions): Promise<Capabilities>;
   /** Returns, for each alias of a mapping, the evidence that served rows differ from those that its version was built from. */
   getDrift(name: string, options?: CallOptions): Promise<Drift>;
+  /**
+   * Returns who changed what and what was refused, newest first: of one mapping or of all, by one caller or by anyone, from
+   * `startTime` and before `endTime`. Needs the role admin.
+   */
+  listAuditEntries(
+    options?: { name?: string; principal?: string; startTime?: Date; endTime?: Date } & CallOptions,
+  ): Promise<AuditEntry[]>;
   /** Returns whether the server serves `service`, or, without it, anything. Not repeated. */
   checkHealth(service?: string, options?: CallOptions): Promise<boolean>;
   /** Returns the landmarks and dimensions that suffice, by every theorem of the papers. */

@@ -22,6 +22,13 @@ export function durationOf(name, ms) {
   return { seconds, nanos: Math.round((ms - seconds * 1000) * 1e6) };
 }
 
+/** Returns a Date as a Timestamp; undefined stays so. */
+export function timestampOf(name, date) {
+  if (date === undefined || date === null) return undefined;
+  if (!(date instanceof Date) || Number.isNaN(date.getTime())) throw new TypeError(`${name}: expected a Date, got ${date}`);
+  return durationOf(name, date.getTime());
+}
+
 /** Returns the BuildSpec of a build with these arguments. */
 export function buildSpec(name, { spec, kernel, standardize = false, seed = 0, columnNames = [], ttlMs }, buildId) {
   columnNamesHash(columnNames);

@@ -6,6 +6,7 @@ import { loadRoot } from '../lib/schema.js';
 const RESULTS = {
   AdviseResponse: 'Advice',
   Alias: 'Alias',
+  AuditEntry: 'AuditEntry',
   BuildJob: 'BuildJob',
   Capability: 'Capability',
   EstimateBuildResponse: 'BuildEstimate',

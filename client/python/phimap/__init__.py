@@ -29,13 +29,13 @@ from phimap.errors import (Aborted, AlreadyExists, Cancelled, DataLoss, Deadline
                            Unauthenticated, Unavailable, Unimplemented)
 from phimap.feature_map import FeatureMap, build, list_capabilities, load, train, tune
 from phimap.progress import Progress, ProgressBar
-from phimap.results import (Advice, Alias, AliasDrift, BuildEstimate, BuildJob, Capabilities, Capability, Certificate, Drift, Evaluation,
+from phimap.results import (Advice, Alias, AliasDrift, AuditEntry, BuildEstimate, BuildJob, Capabilities, Capability, Certificate, Drift, Evaluation,
                             Head, Mapping, Parameter, Prediction, Version, VersionRef)
 
 __version__ = importlib.metadata.version("phimap")
 
 __all__ = [
-    "__version__", "Aborted", "Advice", "Alias", "AliasDrift", "AlreadyExists", "build", "BuildEstimate", "BuildJob",
+    "__version__", "Aborted", "Advice", "Alias", "AliasDrift", "AlreadyExists", "AuditEntry", "build", "BuildEstimate", "BuildJob",
     "Cancelled", "Capabilities", "Capability", "Certificate", "Client", "DataLoss", "DeadlineExceeded", "Drift", "Error",
     "Evaluation", "FailedPrecondition", "FeatureMap", "follow", "FollowedMap", "Head", "Internal", "InvalidArgument",
     "list_capabilities", "load", "Mapping", "NotFound", "OutOfRange", "Parameter", "PermissionDenied", "Prediction",

@@ -1,6 +1,7 @@
 """The asynchronous client: phimap.Client for asyncio."""
 from __future__ import annotations
 
+import datetime
 import uuid
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
@@ -9,6 +10,7 @@ from typing import Any
 from phimap import _aio_calls, _files, progress as _progress
 from phimap._aio_connection import AioConnection
 from phimap._access import Tls
+from phimap._audit import audit_request
 from phimap._artifact import ImportRequests, Receiver
 from phimap._build import BuildSession, Spec
 from phimap._evaluate import EvaluationSession, spec_of, texts_of
@@ -23,8 +25,8 @@ from phimap._version_query import VersionQuery, alias_of
 from phimap._transform import DEFAULT_WINDOW, Features, RowCall, T, Target, TransformCall, check_stream_options, pinned_meanwhile
 from phimap.errors import NotFound
 from phimap.progress import ProgressArgument
-from phimap.results import (Advice, Alias, BuildEstimate, BuildJob, Capabilities, Drift, Evaluation, Mapping, Prediction, Version, VersionRef,
-                            result_of)
+from phimap.results import (Advice, Alias, AuditEntry, BuildEstimate, BuildJob, Capabilities, Drift, Evaluation, Mapping, Prediction,
+                            Version, VersionRef, result_of)
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -216,6 +218,12 @@ class AsyncClient:
 
     async def get_drift(self, name: str) -> Drift:
         return await self._call("GetDrift", service_pb.GetDriftRequest(name=name))
+
+    async def list_audit_entries(self, name: str = "", *, principal: str | None = None,
+                                 start_time: datetime.datetime | None = None,
+                                 end_time: datetime.datetime | None = None) -> list[AuditEntry]:
+        return list(map(result_of, await self._connection.pages(
+            "ListAuditEntries", audit_request(name, principal, start_time, end_time), "entries")))
 
     async def check_health(self, service: str = "", *, timeout: float | None = None) -> bool:
         return await self._connection.serves(service, timeout)

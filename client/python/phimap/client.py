@@ -1,6 +1,7 @@
 """The synchronous client."""
 from __future__ import annotations
 
+import datetime
 import uuid
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
@@ -8,6 +9,7 @@ from typing import Any
 
 from phimap import _calls, _files, progress as _progress
 from phimap._access import Tls
+from phimap._audit import audit_request
 from phimap._artifact import ImportRequests, Receiver
 from phimap._build import BuildSession, Spec
 from phimap._connection import Connection
@@ -23,8 +25,8 @@ from phimap._version_query import VersionQuery, alias_of
 from phimap._transform import DEFAULT_WINDOW, Features, RowCall, T, Target, TransformCall, check_stream_options, pinned_meanwhile
 from phimap.errors import NotFound
 from phimap.progress import ProgressArgument
-from phimap.results import (Advice, Alias, BuildEstimate, BuildJob, Capabilities, Drift, Evaluation, Mapping, Prediction, Version, VersionRef,
-                            result_of)
+from phimap.results import (Advice, Alias, AuditEntry, BuildEstimate, BuildJob, Capabilities, Drift, Evaluation, Mapping, Prediction,
+                            Version, VersionRef, result_of)
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -411,6 +413,14 @@ class Client:
         """Returns, for each alias of a mapping, the evidence that the rows which the server serves differ from those
         that the alias's version was built from. Each server tests its own rows."""
         return self._call("GetDrift", service_pb.GetDriftRequest(name=name))
+
+    def list_audit_entries(self, name: str = "", *, principal: str | None = None,
+                           start_time: datetime.datetime | None = None,
+                           end_time: datetime.datetime | None = None) -> list[AuditEntry]:
+        """Returns who changed what and what was refused, newest first: of one mapping or of all, by one caller or by
+        anyone, from `start_time` and before `end_time`. Needs the role admin."""
+        return list(map(result_of, self._connection.pages(
+            "ListAuditEntries", audit_request(name, principal, start_time, end_time), "entries")))
 
     def check_health(self, service: str = "", *, timeout: float | None = None) -> bool:
         """Returns whether the server serves `service`, such as "phimap.v1.TransformService"; an empty

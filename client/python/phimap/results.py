@@ -23,7 +23,7 @@ _NUMBERS = frozenset({
     FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT32,
     FieldDescriptor.CPPTYPE_UINT64, FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE})
 
-__all__ = ["Advice", "Alias", "AliasDrift", "BuildEstimate", "BuildJob", "Capabilities", "Capability", "Certificate", "Drift",
+__all__ = ["Advice", "Alias", "AliasDrift", "AuditEntry", "BuildEstimate", "BuildJob", "Capabilities", "Capability", "Certificate", "Drift",
            "Evaluation", "Head", "Mapping", "Parameter", "Prediction", "Result", "TrainingReport", "Version", "VersionRef", "result_of"]
 
 
@@ -387,6 +387,7 @@ class Version(Result, of=mapping_pb.Version):
     head: Head
     ttl: datetime.timedelta | None
     expire_time: datetime.datetime | None
+    made_by: str
 
 
 class Evaluation(Result, of=learning_pb.Evaluation):
@@ -449,6 +450,7 @@ class Alias(Result, of=mapping_pb.Alias):
     previous_version: int
     move_time: datetime.datetime | None
     digest: str
+    moved_by: str
 
 
 class Mapping(Result, of=mapping_pb.Mapping):
@@ -474,6 +476,7 @@ class BuildJob(Result, of=mapping_pb.BuildJob):
     version: VersionRef
     error_code: int
     error_message: str
+    owner: str
 
 
 class BuildEstimate(Result, of=service_pb.EstimateBuildResponse):
@@ -552,6 +555,27 @@ class Capabilities(Result, of=service_pb.ListCapabilitiesResponse):
     kernels: tuple[Capability, ...]
     policies: tuple[Capability, ...]
     learners: tuple[Capability, ...]
+
+
+class AuditEntry(Result, of=service_pb.AuditEntry):
+    """A change that was made or refused: what, by whom, from where. Numbers are 0 and texts empty where they do not apply."""
+
+    number: int
+    time: datetime.datetime | None
+    method: str
+    principal: str
+    peer: str
+    request_id: str
+    mapping: str
+    alias: str
+    build_id: str
+    previous_version: int
+    previous_digest: str
+    version: int
+    digest: str
+    outcome: str
+    reason: str
+    detail: str
 
 
 class AliasDrift(Result, of=service_pb.AliasDrift):

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "core/thread/steady_time.h"
 #include "server/rpc/transport/http1_session.h"
 #include "server/rpc/transport/http2_session.h"
+#include "server/rpc/transport/proxy_header.h"
 
 namespace phimap {
 
@@ -78,6 +80,46 @@ Connection::~Connection() {
 
 void Connection::Start() {
   stall_watch_.BeginHandshake();
+  if (!peer_.proxy) return BeginHandshake();
+  state_ = State::kProxyHeader;
+  Watch(EPOLLIN);
+}
+
+void Connection::ReadProxyHeader() {
+  while (true) {
+    const absl::StatusOr<size_t> missing = MissingProxyHeaderBytes(input_);
+    if (!missing.ok()) return RefuseProxyHeader(missing.status().message());
+    if (*missing == 0) return TakeProxyHeader();
+    // Reads the socket itself, because the bytes of the channel, perhaps TLS, begin behind the
+    // header.
+    const ssize_t got = recv(channel_->fd(), ReadBuffer(), *missing, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got <= 0) {
+      // A proxy that only looks whether the port is open sends nothing.
+      return input_.empty() ? End() : RefuseProxyHeader("the connection ended within the header");
+    }
+    input_.append(ReadBuffer(), static_cast<size_t>(got));
+  }
+}
+
+void Connection::TakeProxyHeader() {
+  absl::StatusOr<std::optional<Peer>> client = ParseProxyHeader(input_);
+  if (!client.ok()) return RefuseProxyHeader(client.status().message());
+  input_ = std::string();
+  if (client->has_value()) {
+    if (!owner_.passed_to(**client)) return End();
+    peer_ = **std::move(client);
+  }
+  BeginHandshake();
+}
+
+void Connection::RefuseProxyHeader(absl::string_view why) {
+  owner_.blamed(peer_, ClientFault::kProxyHeader, why);
+  End();
+}
+
+void Connection::BeginHandshake() {
+  state_ = State::kHandshake;
   if (!channel_->needs_handshake()) return Open();
   Watch(EPOLLIN);
 }
@@ -167,9 +209,9 @@ void Connection::OnOutOfMemory() { End(); }
 void Connection::OnReady(uint32_t events) {
   if (state_ == State::kEnded) return;
   if (state_ == State::kLingering) return DropInput();
-  if (state_ == State::kHandshake) {
-    if (events != 0) ContinueHandshake();
-    return;
+  if (state_ < State::kOpen) {
+    if (events == 0) return;
+    return state_ == State::kHandshake ? ContinueHandshake() : ReadProxyHeader();
   }
   const bool readable = (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0;
   // Bytes that no socket holds, which epoll does not report.
@@ -233,6 +275,10 @@ void Connection::OnNothingRead(Channel::State state) {
 }
 
 std::optional<size_t> Connection::Feed(absl::string_view bytes) {
+  if (!greeted_ && BeginsAsProxyHeader(bytes)) {
+    EndForStrayHeader();
+    return std::nullopt;
+  }
   // Without TLS, a client that may speak both shows by its first bytes which one it speaks.
   if (!greeted_ && door_.http1 && !channel_->chose_http2() && absl::StartsWith(bytes, "PRI ")) {
     session_ = Http2Session::Open(*this);
@@ -256,6 +302,13 @@ std::optional<size_t> Connection::Feed(absl::string_view bytes) {
 
 size_t Connection::HeldBytes() const {
   return output_.size() + (session_ == nullptr ? 0 : session_->held_bytes());
+}
+
+void Connection::EndForStrayHeader() {
+  owner_.blamed(peer_, ClientFault::kNotHttp2,
+                "the connection begins with a header of the PROXY protocol, which only the "
+                "addresses of --proxy_protocol may send");
+  End();
 }
 
 void Connection::EndOtherProtocol(absl::string_view bytes) {
@@ -356,12 +409,21 @@ void Connection::BeginGoAway() {
   WantFlush();
 }
 
+void Connection::OnAge() {
+  if (std::exchange(aged_, true)) return End();
+  BeginGoAway();
+}
+
 void Connection::FinishGoAway() {
-  if (state_ == State::kHandshake) return End();
+  if (state_ < State::kOpen) return End();
   if (state_ != State::kOpen || std::exchange(gone_away_, true)) return;
   going_away_ = true;
   go_away_timer_.Cancel();
   session_->RefuseCalls();
+  const absl::Duration grace = owner_.limits.max_age_grace;
+  if (aged_ && grace != absl::InfiniteDuration()) {
+    loop_.timers().Set(age_timer_, SteadyNow() + grace);
+  }
   WantFlush();
 }
 
@@ -458,6 +520,9 @@ void StallWatch::Look() {
 
 void StallWatch::OnIdleTime() {
   if (connection_.state_ == Connection::State::kLingering) return OnLingerTime();
+  if (connection_.state_ == Connection::State::kProxyHeader) {
+    return connection_.RefuseProxyHeader("the header did not arrive in time");
+  }
   if (!connection_.greeted_) return connection_.End();
   if (!stalled_) return connection_.FinishGoAway();
   // Although the socket was full at every check, the client may have read all the time.

@@ -124,6 +124,9 @@ class Connection final : public Pollable {
     std::function<void(const Peer&, std::function<void()>, std::function<void()>)> run_handshake;
     // Called by the loop some time after the connection has ended. The owner must destroy it.
     std::function<void(Connection&)> ended;
+    // Counts the connection for the client that the header of a proxy names, in place of the proxy.
+    // Returns false if that client has too many connections.
+    std::function<bool(const Peer& client)> passed_to = [](const Peer&) { return true; };
     // Whether many clients may share the connection, as behind a proxy. Such a connection is not
     // ended for resets, since that would punish the other clients.
     std::function<bool(const Peer&)> shared = [](const Peer&) { return false; };
@@ -145,7 +148,8 @@ class Connection final : public Pollable {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Starts the connection: the TLS handshake, if any, then the session.
+  // Starts the connection: the header of a proxy, if the peer is one (Peer::proxy), the TLS
+  // handshake, if any, then the session.
   void Start();
 
   // Asks the client to send new calls elsewhere. The connection still accepts calls for
@@ -206,13 +210,15 @@ class Connection final : public Pollable {
 
  private:
   friend class StallWatch;
-  enum class State { kHandshake, kOpen, kLingering, kEnded };
+  enum class State { kProxyHeader, kHandshake, kOpen, kLingering, kEnded };
 
   struct AgeTimer final : Timer {
     explicit AgeTimer(Connection& connection) : connection(connection) {}
-    void OnTime() override { connection.BeginGoAway(); }
+    void OnTime() override { connection.OnAge(); }
     Connection& connection;
   };
+  // Ends the connection gracefully; the second time, after the grace, at once.
+  void OnAge();
   // Calls FinishGoAway some time after BeginGoAway.
   struct GoAwayTimer final : Timer {
     explicit GoAwayTimer(Connection& connection) : connection(connection) {}
@@ -227,6 +233,12 @@ class Connection final : public Pollable {
     Connection& connection;
   };
 
+  // Reads the header of a proxy, and no byte behind it.
+  void ReadProxyHeader();
+  // Makes the client that the header names the peer.
+  void TakeProxyHeader();
+  void RefuseProxyHeader(absl::string_view why);
+  void BeginHandshake();
   void ContinueHandshake();
   void HandshakeStepDone(Channel::State state, const Peer& peer);
   void GoOnAfterHandshakeStep(Channel::State state);
@@ -268,6 +280,8 @@ class Connection final : public Pollable {
   // more calls are accepted.
   void Linger();
   void DropInput();
+  // Ends a connection that begins with a header although its peer is no proxy that may send one.
+  void EndForStrayHeader();
   // Answers a client that does not speak HTTP/2, and ends the connection.
   void EndOtherProtocol(absl::string_view bytes);
   // Sends what the session has queued, such as the reason for the end, as far as the socket takes
@@ -308,10 +322,13 @@ class Connection final : public Pollable {
   // End was called while in_session_ was true.
   bool end_wanted_ = false;
   // Input that was read but not fed to the session at once, because the share of the round was used
-  // up. `input_used_` is the number of its bytes that have been fed since.
+  // up. `input_used_` is the number of its bytes that have been fed since. Before the handshake,
+  // the header of a proxy as far as it has arrived.
   std::string input_;
   size_t input_used_ = 0;
   AgeTimer age_timer_;
+  // Whether the connection is being ended because of its age.
+  bool aged_ = false;
   GoAwayTimer go_away_timer_;
   StallWatch stall_watch_;
   EndedTimer ended_timer_{*this};

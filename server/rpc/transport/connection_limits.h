@@ -35,6 +35,8 @@ struct ConnectionLimits {
   // Age at which a connection is ended gracefully. Clients then reconnect, perhaps to another
   // server.
   absl::Duration max_age = absl::InfiniteDuration();
+  // Time that calls in progress have to end after that. Then the connection is closed with them.
+  absl::Duration max_age_grace = absl::InfiniteDuration();
   // Time for which calls are still accepted after the client was asked (by a GOAWAY) to send new
   // calls elsewhere.
   absl::Duration go_away_notice = absl::Seconds(2);

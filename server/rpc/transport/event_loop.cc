@@ -372,14 +372,16 @@ constexpr int kLooksOfAWindow = 15;
 
 }  // namespace
 
-// Reads a loop's longest gap every second. The loop owns the timer.
+// Reads a loop's longest gap every second, into `longest_gap`. The loop owns the timer.
 class LoopWatch::GapTimer final : public Timer {
  public:
-  GapTimer(EventLoop& loop, prometheus::Gauge* gauge) : loop_(loop), gauge_(gauge) {}
+  GapTimer(EventLoop& loop, std::shared_ptr<std::atomic<int64_t>> longest_gap)
+      : loop_(loop), longest_gap_(std::move(longest_gap)) {}
 
   void OnTime() override {
     this_window_ = std::max(this_window_, loop_.TakeLongestGap());
-    gauge_->Set(absl::ToDoubleSeconds(std::max(this_window_, last_window_)));
+    longest_gap_->store(absl::ToInt64Nanoseconds(std::max(this_window_, last_window_)),
+                        std::memory_order_relaxed);
     if (++looks_ % kLooksOfAWindow == 0) {
       last_window_ = this_window_;
       this_window_ = absl::ZeroDuration();
@@ -389,19 +391,20 @@ class LoopWatch::GapTimer final : public Timer {
 
  private:
   EventLoop& loop_;
-  prometheus::Gauge* const gauge_;
+  const std::shared_ptr<std::atomic<int64_t>> longest_gap_;
   absl::Duration this_window_ = absl::ZeroDuration();
   absl::Duration last_window_ = absl::ZeroDuration();
   int looks_ = 0;
 };
 
 void LoopWatch::Add(EventLoop& loop) {
+  auto longest_gap = std::make_shared<std::atomic<int64_t>>(0);
   {
     MutexLock lock(&mutex_);
-    loops_.push_back(loop.shared_from_this());
+    loops_.push_back({loop.shared_from_this(), longest_gap});
   }
-  loop.Post([&loop, gauge = longest_gap_] {
-    auto timer = std::make_unique<GapTimer>(loop, gauge);
+  loop.Post([&loop, longest_gap = std::move(longest_gap)] {
+    auto timer = std::make_unique<GapTimer>(loop, longest_gap);
     timer->OnTime();
     loop.Keep(std::move(timer));
   });
@@ -415,21 +418,30 @@ int LoopWatch::count() const {
 absl::Duration LoopWatch::BusyTime() const {
   absl::Duration time = absl::ZeroDuration();
   MutexLock lock(&mutex_);
-  for (const auto& loop : loops_) time += loop->BusyTime();
+  for (const Watched& watched : loops_) time += watched.loop->BusyTime();
   return time;
 }
 
 int64_t LoopWatch::MemoryFailures() const {
   int64_t failures = 0;
   MutexLock lock(&mutex_);
-  for (const auto& loop : loops_) failures += loop->memory_failures();
+  for (const Watched& watched : loops_) failures += watched.loop->memory_failures();
   return failures;
 }
 
 absl::Duration LoopWatch::BusyFor() const {
   absl::Duration longest = absl::ZeroDuration();
   MutexLock lock(&mutex_);
-  for (const auto& loop : loops_) longest = std::max(longest, loop->BusyFor());
+  for (const Watched& watched : loops_) longest = std::max(longest, watched.loop->BusyFor());
+  return longest;
+}
+
+absl::Duration LoopWatch::LongestGap() const {
+  absl::Duration longest = BusyFor();  // a loop that stalls now does not call its timer
+  MutexLock lock(&mutex_);
+  for (const Watched& watched : loops_) {
+    longest = std::max(longest, absl::Nanoseconds(watched.longest_gap->load()));
+  }
   return longest;
 }
 

@@ -21,7 +21,6 @@
 
 #include "absl/time/time.h"
 #include "core/thread/mutex.h"
-#include "prometheus/gauge.h"
 #include "server/rpc/transport/timer_wheel.h"
 #include "server/schedule/compute_pool.h"
 
@@ -233,9 +232,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
 // Thread-safe.
 class LoopWatch {
  public:
-  // `longest_gap` shows the longest time between two polls of a loop, in seconds, during the last
-  // 15 to 30 seconds. It must outlive the loops.
-  explicit LoopWatch(prometheus::Gauge* longest_gap) : longest_gap_(longest_gap) {}
+  LoopWatch() = default;
 
   // Starts to watch `loop`. Call it before the loop serves.
   void Add(EventLoop& loop);
@@ -243,6 +240,9 @@ class LoopWatch {
   // Longest time for which any loop has worked without polling. If this is several seconds, the
   // clients of that loop are not being served.
   absl::Duration BusyFor() const;
+  // Longest time between two polls of any loop that worked meanwhile: during the last 15 to 30
+  // seconds, or until now.
+  absl::Duration LongestGap() const;
   // Total busy time of all loops since their start.
   absl::Duration BusyTime() const;
   // How often work of a loop found no memory.
@@ -251,10 +251,14 @@ class LoopWatch {
 
  private:
   class GapTimer;
+  struct Watched {
+    std::shared_ptr<EventLoop> loop;
+    // Nanoseconds; written by the loop's timer every second.
+    std::shared_ptr<std::atomic<int64_t>> longest_gap;
+  };
 
-  prometheus::Gauge* const longest_gap_;
   mutable Mutex mutex_;
-  std::vector<std::shared_ptr<EventLoop>> loops_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Watched> loops_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace phimap

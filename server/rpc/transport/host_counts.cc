@@ -13,13 +13,22 @@ constexpr absl::Duration kForgiven = absl::Seconds(kFaultBurst / kFaultsPerSecon
 HostCounts::Taken HostCounts::Take(const Peer& peer) {
   MutexLock lock(&mutex_);
   if (connections_ >= max_connections_) return Taken::kTooMany;
-  if (!IsExempt(peer)) {
-    Host& host = hosts_[peer.network];
-    if (host.connections >= max_connections_per_host_) return Taken::kTooManyOfHost;
-    ++host.connections;
-  }
+  if (!TakeOfHost(peer)) return Taken::kTooManyOfHost;
   ++connections_;
   return Taken::kYes;
+}
+
+bool HostCounts::PassTo(const Peer& client) {
+  MutexLock lock(&mutex_);
+  return TakeOfHost(client);
+}
+
+bool HostCounts::TakeOfHost(const Peer& peer) {
+  if (IsExempt(peer)) return true;
+  Host& host = hosts_[peer.network];
+  if (host.connections >= max_connections_per_host_) return false;
+  ++host.connections;
+  return true;
 }
 
 void HostCounts::Return(const Peer& peer) {
@@ -33,7 +42,8 @@ void HostCounts::Return(const Peer& peer) {
 
 bool HostCounts::Scarce() {
   MutexLock lock(&mutex_);
-  return connections_ >= max_connections_ - max_connections_ / 8;
+  const int limit = max_connections();
+  return connections_ >= limit - limit / 8;
 }
 
 bool HostCounts::CountFault(const Peer& peer, absl::Time now) {

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,24 +30,28 @@ constexpr absl::Duration kPause = absl::Milliseconds(100);
 // Maximum connections accepted per call of OnReady, so that a flood does not delay other work.
 constexpr int kMaxInARow = 64;
 
-Peer PeerOf(const sockaddr_storage& name) {
-  Peer peer;
+// Returns the user of the process at the other end of a Unix-domain socket.
+std::optional<uint32_t> UserOf(int connection) {
+  ucred credentials{};
+  socklen_t size = sizeof(credentials);
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    return std::nullopt;
+  }
+  return credentials.uid;
+}
+
+Peer PeerOf(int connection, const sockaddr_storage& name) {
   if (name.ss_family == AF_INET) {
     const auto& ip = reinterpret_cast<const sockaddr_in&>(name);
-    peer.host = peer.network = IpAddressText(ip.sin_addr);
-    peer.address = absl::StrCat("ipv4:", peer.host, ":", ntohs(ip.sin_port));
-  } else if (name.ss_family == AF_INET6) {
-    const auto& ip = reinterpret_cast<const sockaddr_in6&>(name);
-    const int port = ntohs(ip.sin6_port);
-    peer.host = IpAddressText(ip.sin6_addr);
-    peer.network = IsIpv4(ip.sin6_addr) ? peer.host : NetworkText(ip.sin6_addr);
-    peer.address = IsIpv4(ip.sin6_addr) ? absl::StrCat("ipv4:", peer.host, ":", port)
-                                        : absl::StrCat("ipv6:[", peer.host, "]:", port);
-  } else {
-    peer.unix_socket = true;
-    peer.host = peer.network = "unix";
-    peer.address = "unix:";
+    return PeerAt(ip.sin_addr, ntohs(ip.sin_port));
   }
+  if (name.ss_family == AF_INET6) {
+    const auto& ip = reinterpret_cast<const sockaddr_in6&>(name);
+    return PeerAt(ip.sin6_addr, ntohs(ip.sin6_port));
+  }
+  Peer peer = UnixPeer();
+  peer.user = UserOf(connection);
+  if (peer.user.has_value()) absl::StrAppend(&peer.address, "uid=", *peer.user);
   return peer;
 }
 
@@ -104,7 +110,8 @@ void Listener::OnReady(uint32_t) {
 void Listener::Accepted(int connection, const sockaddr_storage& name) {
   Peer peer;
   try {
-    peer = PeerOf(name);
+    peer = PeerOf(connection, name);
+    peer.proxy = options_.hosts.BeginsWithHeader(peer);
     if (!Admits(connection, peer)) {
       close(connection);
       return;
@@ -141,7 +148,7 @@ bool Listener::Admits(int connection, const Peer& peer) {
       return true;
     case HostCounts::Taken::kTooManyOfHost:
       options_.metrics.refused_by_address->Increment();
-      WarnOfAddress(peer);
+      if (warns_of_address_.Now()) LogTooManyOfHost(options_.logger, options_.hosts, peer);
       return false;
     case HostCounts::Taken::kTooMany:
       break;
@@ -165,21 +172,21 @@ void Listener::Warn(const char* event, const char* reason) {
   options_.logger.Log(
       LogLevel::kWarning, event,
       {{"reason", reason},
-       {"descriptors_for_connections", absl::StrCat(options_.max_descriptor)},
-       {"max_connections", absl::StrCat(options_.hosts.max_connections())},
+       {"descriptors_for_connections", options_.max_descriptor},
+       {"max_connections", options_.hosts.max_connections()},
        {"help",
         "raise --max_connections, if there is memory for more, or the limit of open "
         "files (RLIMIT_NOFILE, LimitNOFILE=)"}});
 }
 
-void Listener::WarnOfAddress(const Peer& peer) {
-  if (!warns_of_address_.Now()) return;
-  options_.logger.Log(LogLevel::kWarning, "connections_refused_by_address",
-                      {{"address", peer.network},
-                       {"limit", absl::StrCat(options_.hosts.max_connections_per_host())},
-                       {"help",
-                        "if this address is a proxy of many clients, give it in --proxy; otherwise "
-                        "raise --max_connections_per_host"}});
+void LogTooManyOfHost(const Logger& logger, const HostCounts& hosts, const Peer& peer) {
+  logger.Log(LogLevel::kWarning, "connections_refused_by_address",
+             {{"address", peer.network},
+              {"limit", hosts.max_connections_per_host()},
+              {"help",
+               "if this address is a proxy of many clients, give it in --proxy_protocol, or in "
+               "--proxy if it cannot send the PROXY protocol; otherwise raise "
+               "--max_connections_per_host"}});
 }
 
 }  // namespace phimap

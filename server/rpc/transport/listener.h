@@ -64,7 +64,6 @@ class Listener final : public Pollable {
   // Returns null if there is no memory for it.
   std::unique_ptr<Channel> ChannelOf(int connection) const;
   void Warn(const char* event, const char* reason);
-  void WarnOfAddress(const Peer& peer);
 
   EventLoop& loop_;
   ListeningSocket socket_;
@@ -76,6 +75,9 @@ class Listener final : public Pollable {
   Seldom warns_;
   Seldom warns_of_address_;
 };
+
+// Logs that a connection of `peer` was refused because its address has as many as it may have.
+void LogTooManyOfHost(const Logger& logger, const HostCounts& hosts, const Peer& peer);
 
 // Value for Listener::Options::max_descriptor: RLIMIT_NOFILE minus a reserve for everything else.
 int MaxConnectionDescriptor();

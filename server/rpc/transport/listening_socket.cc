@@ -288,7 +288,7 @@ absl::StatusOr<std::vector<ListeningSocket>> ListeningSocket::Tcp(const std::str
   return sockets;
 }
 
-absl::StatusOr<ListeningSocket> ListeningSocket::Unix(const std::string& path) {
+absl::StatusOr<ListeningSocket> ListeningSocket::Unix(const std::string& path, unsigned mode) {
   PHIMAP_RETURN_IF_ERROR(CheckSocketPath(path));
   SocketName name;
   auto& unix_name = reinterpret_cast<sockaddr_un&>(name.storage);
@@ -306,7 +306,7 @@ absl::StatusOr<ListeningSocket> ListeningSocket::Unix(const std::string& path) {
     const PrivateFiles mine;
     if (bind(socket.fd_, name.get(), name.length) != 0) return failed();
   }
-  chmod(path.c_str(), 0600);  // the umask of PrivateFiles leaves the execute permission
+  chmod(path.c_str(), mode);  // the umask of PrivateFiles leaves the execute permission
   socket.path_ = path;
   struct stat file {};
   if (lstat(path.c_str(), &file) == 0) socket.inode_ = file.st_ino;

@@ -67,9 +67,9 @@ class ListeningSocket {
   // reason.
   static absl::StatusOr<std::vector<ListeningSocket>> Tcp(const std::string& address,
                                                           absl::string_view flag = "listen");
-  // Listens on a path, for this user only (mode 0600). Replaces a socket that a dead server left at
-  // the path. Errors: those of Tcp and of CheckSocketPath.
-  static absl::StatusOr<ListeningSocket> Unix(const std::string& path);
+  // Listens on a path, for those whom `mode` lets connect, by default this user only. Replaces a
+  // socket that a dead server left at the path. Errors: those of Tcp and of CheckSocketPath.
+  static absl::StatusOr<ListeningSocket> Unix(const std::string& path, unsigned mode = 0600);
 
   ListeningSocket(ListeningSocket&& other) noexcept;
   ListeningSocket& operator=(ListeningSocket&&) = delete;

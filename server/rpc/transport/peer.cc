@@ -10,6 +10,30 @@
 
 namespace phimap {
 
+Peer PeerAt(const in_addr& address, int port) {
+  Peer peer;
+  peer.host = peer.network = IpAddressText(address);
+  peer.address = absl::StrCat("ipv4:", peer.host, ":", port);
+  return peer;
+}
+
+Peer PeerAt(const in6_addr& address, int port) {
+  Peer peer;
+  peer.host = IpAddressText(address);
+  peer.network = IsIpv4(address) ? peer.host : NetworkText(address);
+  peer.address = IsIpv4(address) ? absl::StrCat("ipv4:", peer.host, ":", port)
+                                 : absl::StrCat("ipv6:[", peer.host, "]:", port);
+  return peer;
+}
+
+Peer UnixPeer() {
+  Peer peer;
+  peer.unix_socket = true;
+  peer.host = peer.network = "unix";
+  peer.address = "unix:";
+  return peer;
+}
+
 std::string IpAddressText(const in_addr& address) {
   std::array<char, INET_ADDRSTRLEN> text = {};
   inet_ntop(AF_INET, &address, text.data(), text.size());

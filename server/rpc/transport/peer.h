@@ -4,7 +4,10 @@
 
 #include <netinet/in.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -12,8 +15,8 @@
 namespace phimap {
 
 struct Peer {
-  // "ipv4:127.0.0.1:41234", "ipv6:[::1]:41234" or "unix:". An IPv4 peer of an IPv6 socket is
-  // written as ipv4.
+  // "ipv4:127.0.0.1:41234", "ipv6:[::1]:41234" or "unix:uid=1000", the user of a Unix socket's
+  // client. An IPv4 peer of an IPv6 socket is written as ipv4.
   std::string address;
   // The IP address alone, such as "127.0.0.1"; "unix" for a Unix-domain socket.
   std::string host;
@@ -21,11 +24,24 @@ struct Peer {
   // "2001:db8:0:1::/64"; "unix" for a Unix-domain socket.
   std::string network;
   bool unix_socket = false;
+  // The user of the process at the other end of a Unix-domain socket.
+  std::optional<uint32_t> user;
+  // The peer is a proxy of --proxy_protocol, which has not said yet for whom it connects, or has
+  // said that it connects for itself.
+  bool proxy = false;
   // The client has a TLS certificate signed by an authority of --tls_client_ca.
   bool certificate_verified = false;
   // SHA-256 of the client's TLS certificate in hexadecimal; empty if there is none.
   std::string certificate_digest;
+  // Its subject alternative names: "DNS:NAME", "URI:NAME", "email:ADDRESS", "IP:ADDRESS".
+  std::vector<std::string> certificate_names;
 };
+
+// The peer of a connection from `address` and `port`, both of TCP.
+Peer PeerAt(const in_addr& address, int port);
+Peer PeerAt(const in6_addr& address, int port);
+// The peer of a connection over a Unix socket.
+Peer UnixPeer();
 
 // Texts of IP addresses.
 

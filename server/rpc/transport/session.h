@@ -29,6 +29,7 @@ enum class ClientFault {
   kTlsRecords,
   kRefusedCalls,
   kNoCall,
+  kProxyHeader,
 };
 
 class Session {

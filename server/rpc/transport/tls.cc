@@ -3,22 +3,30 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ctime>
+#include <memory>
 #include <new>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/rpc/transport/channel.h"
+#include "server/rpc/transport/peer.h"
 
 namespace phimap {
 
@@ -44,6 +52,62 @@ int SelectProtocol(SSL* ssl, const unsigned char** out, unsigned char* out_size,
   return SSL_TLSEXT_ERR_OK;
 }
 
+// Returns the subject alternative names of a certificate, as "DNS:NAME".
+std::vector<std::string> NamesIn(X509* certificate) {
+  std::vector<std::string> names;
+  auto* const found = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(found); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(found, i);
+    int type = 0;
+    const auto* const value = static_cast<ASN1_STRING*>(GENERAL_NAME_get0_value(name, &type));
+    if (type != GEN_DNS && type != GEN_URI && type != GEN_EMAIL && type != GEN_IPADD) continue;
+    const absl::string_view text(reinterpret_cast<const char*>(ASN1_STRING_get0_data(value)),
+                                 static_cast<size_t>(ASN1_STRING_length(value)));
+    if (type == GEN_DNS) names.push_back(absl::StrCat("DNS:", absl::AsciiStrToLower(text)));
+    if (type == GEN_URI) names.push_back(absl::StrCat("URI:", text));
+    if (type == GEN_EMAIL) names.push_back(absl::StrCat("email:", text));
+    if (type != GEN_IPADD) continue;
+    if (text.size() == sizeof(in_addr)) {
+      in_addr address;
+      std::memcpy(&address, text.data(), sizeof(address));
+      names.push_back(absl::StrCat("IP:", IpAddressText(address)));
+    } else if (text.size() == sizeof(in6_addr)) {
+      in6_addr address;
+      std::memcpy(&address, text.data(), sizeof(address));
+      names.push_back(absl::StrCat("IP:", IpAddressText(address)));
+    }
+  }
+  GENERAL_NAMES_free(found);
+  return names;
+}
+
+// The index of what a context carries for the program besides its owner: which load of the files it
+// is.
+int LoadIndex() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
+
+// Returns whose certificate was refused, and why.
+std::string RefusalOf(X509_STORE_CTX* check) {
+  constexpr int kMostSubject = 128;
+  std::string why = X509_verify_cert_error_string(X509_STORE_CTX_get_error(check));
+  X509* const certificate = X509_STORE_CTX_get_current_cert(check);
+  if (certificate == nullptr) return why;
+  std::array<char, kMostSubject> subject{};
+  X509_NAME_oneline(X509_get_subject_name(certificate), subject.data(), kMostSubject);
+  absl::StrAppend(&why, ": ", subject.data());
+  std::array<unsigned char, 32> digest{};
+  unsigned size = 0;
+  if (X509_digest(certificate, EVP_sha256(), digest.data(), &size) == 1) {
+    absl::StrAppend(
+        &why, " sha256:",
+        absl::BytesToHexString(absl::string_view(reinterpret_cast<char*>(digest.data()), size)));
+  }
+  return why;
+}
+
 absl::Status Unusable(const char* flag, const std::string& path) {
   ERR_clear_error();
   return MakeError(absl::StatusCode::kFailedPrecondition, reason::kTlsFileInvalid, flag,
@@ -60,8 +124,14 @@ absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Open(const TlsFiles& fil
 
 absl::Status TlsContext::Reload() {
   PHIMAP_ASSIGN_OR_RETURN(std::shared_ptr<SSL_CTX> loaded, Load());
-  MutexLock lock(&mutex_);
-  context_ = std::move(loaded);
+  const int64_t number = loads() + 1;
+  SSL_CTX_set_app_data(loaded.get(), const_cast<TlsContext*>(this));
+  SSL_CTX_set_ex_data(loaded.get(), LoadIndex(), reinterpret_cast<void*>(number));
+  {
+    MutexLock lock(&mutex_);
+    context_ = std::move(loaded);
+  }
+  loads_.store(number, std::memory_order_release);
   return absl::OkStatus();
 }
 
@@ -88,6 +158,13 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> TlsContext::Load() const {
       return Unusable("tls_client_ca", files_.client_ca);
     }
     SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(files_.client_ca.c_str()));
+    if (!files_.client_crl.empty()) {
+      X509_STORE* const store = SSL_CTX_get_cert_store(raw);
+      if (X509_STORE_load_file(store, files_.client_crl.c_str()) != 1) {
+        return Unusable("tls_client_crl", files_.client_crl);
+      }
+      X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+    }
     SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
     // TLS sessions cannot be resumed: the certificate of a client that resumes one would not be
     // checked against authorities that have changed meanwhile.
@@ -97,6 +174,24 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> TlsContext::Load() const {
   }
   ERR_clear_error();
   return context;
+}
+
+bool TlsContext::Accepts(const SSL* session) const {
+  std::shared_ptr<SSL_CTX> context;
+  {
+    MutexLock lock(&mutex_);
+    context = context_;
+  }
+  const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check(X509_STORE_CTX_new(),
+                                                                              &X509_STORE_CTX_free);
+  const bool accepted = check != nullptr &&
+                        X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context.get()),
+                                            SSL_get0_peer_certificate(session),
+                                            SSL_get_peer_cert_chain(session)) == 1 &&
+                        X509_STORE_CTX_set_default(check.get(), "ssl_client") == 1 &&
+                        X509_verify_cert(check.get()) == 1;
+  ERR_clear_error();
+  return accepted;
 }
 
 SSL* TlsContext::NewSession(bool http1) const {
@@ -169,6 +264,11 @@ class Tls final : public Channel {
     BIO_set_callback_arg(socket, reinterpret_cast<char*>(this));
     SSL_set_msg_callback(ssl_, OnRecord);
     SSL_set_msg_callback_arg(ssl_, this);
+    SSL_set_ex_data(ssl_, ChannelIndex(), this);
+    SSL_set_verify(ssl_, SSL_get_verify_mode(ssl_), OnVerified);
+    const SSL_CTX* const context = SSL_get_SSL_CTX(ssl_);
+    context_ = static_cast<const TlsContext*>(SSL_CTX_get_app_data(context));
+    checked_load_ = reinterpret_cast<int64_t>(SSL_CTX_get_ex_data(context, LoadIndex()));
   }
   ~Tls() override {
     SSL_free(ssl_);
@@ -184,6 +284,9 @@ class Tls final : public Channel {
     const int done = SSL_accept(ssl_);
     if (done != 1) {
       handshake_failure_ = FailureOf(ERR_peek_error());
+      if (handshake_failure_.kind != nullptr && !refusal_.empty()) {
+        handshake_failure_.why = std::move(refusal_);
+      }
       return StateOf(done);
     }
     records_without_data_ = 0;
@@ -203,12 +306,15 @@ class Tls final : public Channel {
       X509_digest(certificate, EVP_sha256(), digest.data(), &digest_size);
       peer.certificate_digest = absl::BytesToHexString(
           absl::string_view(reinterpret_cast<char*>(digest.data()), digest_size));
+      peer.certificate_names = NamesIn(certificate);
+      certificate_end_ = EndOf(*certificate);
       X509_free(certificate);
     }
     return State::kDone;
   }
 
   Result Read(char* data, size_t size) override {
+    if (!IsAccepted()) return {State::kClosed};
     BlockBrokenPipes();
     ERR_clear_error();
     size_t got = 0;
@@ -224,6 +330,7 @@ class Tls final : public Channel {
   // OpenSSL requires that a failed write is retried with the same bytes, so they are copied out of
   // the queue.
   State Write(OutputQueue& queue) override {
+    if (!IsAccepted()) return State::kClosed;
     BlockBrokenPipes();
     while (true) {
       if (record_size_ == 0 && !FillRecord(queue)) return State::kDone;
@@ -245,6 +352,33 @@ class Tls final : public Channel {
   }
 
  private:
+  static int ChannelIndex() {
+    static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+    return index;
+  }
+  static int OnVerified(int accepted, X509_STORE_CTX* check) {
+    const auto* const ssl = static_cast<const SSL*>(
+        X509_STORE_CTX_get_ex_data(check, SSL_get_ex_data_X509_STORE_CTX_idx()));
+    auto* const tls = static_cast<Tls*>(SSL_get_ex_data(ssl, ChannelIndex()));
+    if (accepted == 0) tls->refusal_ = RefusalOf(check);
+    return accepted;
+  }
+  static std::time_t EndOf(const X509& certificate) {
+    std::tm time{};
+    return ASN1_TIME_to_tm(X509_get0_notAfter(&certificate), &time) == 1 ? timegm(&time) : 0;
+  }
+  // Whether the client has no certificate, or one that has not expired and that the files, as last
+  // read, accept.
+  bool IsAccepted() {
+    if (!certificate_end_.has_value()) return true;
+    if (std::time(nullptr) > *certificate_end_) return false;
+    const int64_t load = context_->loads();
+    if (load == checked_load_) return true;
+    if (!context_->Accepts(ssl_)) return false;
+    checked_load_ = load;
+    return true;
+  }
+
   // Counts the records that arrive, when OpenSSL has read the head of one.
   static void OnRecord(int sent, int, int kind, const void*, size_t, SSL*, void* channel) {
     if (sent == 0 && kind == SSL3_RT_HEADER) ++static_cast<Tls*>(channel)->records_without_data_;
@@ -283,6 +417,13 @@ class Tls final : public Channel {
   }
 
   SSL* const ssl_;
+  const TlsContext* context_ = nullptr;
+  // When the client's certificate expires; nullopt if it has none.
+  std::optional<std::time_t> certificate_end_;
+  // The load of the files that last accepted it.
+  int64_t checked_load_ = 0;
+  // Why the client's certificate was refused.
+  std::string refusal_;
   // Records that have arrived since the last one with data, that one included while it arrives.
   int records_without_data_ = 0;
   std::array<char, kRecordBytes> record_;

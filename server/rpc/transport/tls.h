@@ -1,12 +1,15 @@
 // TLS configuration of the server: its TLS certificate and key, the authorities of client
 // certificates, and HTTP/2 as the protocol.
 //
-// Reload reads the files again. Open connections are not affected. If the files are unusable,
-// Reload returns an error and the previous configuration stays.
+// Reload reads the files again. Open connections go on, but for those whose client has a
+// certificate that is not accepted any more. If the files are unusable, Reload returns an error and
+// the previous configuration stays.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_RPC_TRANSPORT_TLS_H_
 #define PHIMAP_SERVER_RPC_TRANSPORT_TLS_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -26,12 +29,19 @@ class TlsContext {
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  // Reads the files again, for new connections. Errors: as in Open.
+  // Reads the files again, for new connections. A client whose certificate they do not accept any
+  // more is cut off when it next sends or gets something. Errors: as in Open.
   absl::Status Reload();
 
   // Creates a server session for TlsChannel, which takes ownership. TLS 1.2 or later; ALPN "h2",
   // and, if `http1`, "http/1.1" or none. Returns null if there is no memory.
   SSL* NewSession(bool http1 = false) const;
+
+  // How often the files have been read.
+  int64_t loads() const { return loads_.load(std::memory_order_acquire); }
+  // Whether the authorities and the revocation lists, as last read, accept the certificate of the
+  // client of a session whose handshake is done.
+  bool Accepts(const SSL* session) const;
 
  private:
   explicit TlsContext(TlsFiles files) : files_(std::move(files)) {}
@@ -40,6 +50,7 @@ class TlsContext {
   const TlsFiles files_;
   mutable Mutex mutex_;
   std::shared_ptr<SSL_CTX> context_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int64_t> loads_{0};
 };
 
 }  // namespace phimap

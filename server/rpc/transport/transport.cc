@@ -64,6 +64,12 @@ FaultText TextOf(ClientFault fault) {
       return {"no_call",
               "nearly --max_connections are open, many without a call that was admitted; find out "
               "who opens them"};
+    case ClientFault::kProxyHeader:
+      return {"proxy_header",
+              "the address is in --proxy_protocol, so each of its connections must begin with a "
+              "header of the PROXY protocol, version 2; have the proxy send it (in HAProxy, "
+              "send-proxy-v2 and check-send-proxy), or give the address in --proxy instead; other "
+              "programs on the proxy's machine must connect by the proxy"};
   }
   return {"", ""};
 }
@@ -84,6 +90,8 @@ prometheus::Counter& CounterOf(const ConnectionMetrics& metrics, ClientFault fau
       return *metrics.ended_for_refused_calls;
     case ClientFault::kNoCall:
       return *metrics.ended_for_no_call;
+    case ClientFault::kProxyHeader:
+      return *metrics.ended_for_proxy_header;
     case ClientFault::kProtocol:
       break;
   }
@@ -91,13 +99,17 @@ prometheus::Counter& CounterOf(const ConnectionMetrics& metrics, ClientFault fau
 }
 
 const char* HelpFor(absl::string_view handshake_failure) {
-  if (handshake_failure == "not_tls") return "this port requires TLS; have the client use it";
+  if (handshake_failure == "not_tls") {
+    return "this port requires TLS; have the client use it; if the peer is a proxy that sends the "
+           "PROXY protocol, give its address in --proxy_protocol";
+  }
   if (handshake_failure == "no_certificate") {
     return "--tls_client_ca requires a client certificate; give the client one";
   }
   if (handshake_failure == "certificate") {
-    return "the client's certificate is not of --tls_client_ca, or the client does not trust the "
-           "authority of --tls_certificate";
+    return "give the client a certificate of --tls_client_ca that has not expired and is not on a "
+           "list of --tls_client_crl, which must not have expired either; if the reason is an "
+           "alert, the client does not trust the authority of --tls_certificate";
   }
   if (handshake_failure == "no_http2") return "the client must offer h2 by ALPN, as gRPC does";
   return "see the reason; other versions of TLS or ciphers are a common one";
@@ -124,12 +136,15 @@ class ClientFaultLog {
   // `why`: the reason that was sent to the client.
   void Note(const Peer& peer, ClientFault fault, absl::string_view why);
   void NoteHandshake(const Peer& peer, const HandshakeFailure& failure);
+  // A client behind a proxy has as many connections as its address may have.
+  void NoteTooMany(const HostCounts& hosts, const Peer& client);
 
  private:
   const ConnectionMetrics& metrics_;
   const Logger& logger_;
   Seldom logs_;
   Seldom logs_handshakes_;
+  Seldom logs_addresses_;
 };
 
 void ClientFaultLog::Note(const Peer& peer, ClientFault fault, absl::string_view why) {
@@ -137,10 +152,7 @@ void ClientFaultLog::Note(const Peer& peer, ClientFault fault, absl::string_view
   if (!logs_.Now()) return;
   const FaultText text = TextOf(fault);
   logger_.Log(LogLevel::kWarning, "connection_ended",
-              {{"peer", peer.address},
-               {"reason", text.reason},
-               {"why", std::string(why)},
-               {"help", text.help}});
+              {{"peer", peer.address}, {"reason", text.reason}, {"why", why}, {"help", text.help}});
 }
 
 void ClientFaultLog::NoteHandshake(const Peer& peer, const HandshakeFailure& failure) {
@@ -151,6 +163,11 @@ void ClientFaultLog::NoteHandshake(const Peer& peer, const HandshakeFailure& fai
                {"reason", failure.kind},
                {"why", failure.why},
                {"help", HelpFor(failure.kind)}});
+}
+
+void ClientFaultLog::NoteTooMany(const HostCounts& hosts, const Peer& client) {
+  metrics_.refused_by_address->Increment();
+  if (logs_addresses_.Now()) LogTooManyOfHost(logger_, hosts, client);
 }
 
 // A loop, its thread and the connections on it.
@@ -174,6 +191,11 @@ class Transport::IoThread {
                  handshakes->Add(peer.network, {std::move(step), dropped});
                },
                [this](Connection& connection) { Ended(connection); },
+               [this, &hosts](const Peer& client) {
+                 if (hosts.PassTo(client)) return true;
+                 fault_log_.NoteTooMany(hosts, client);
+                 return false;
+               },
                [&hosts](const Peer& peer) { return hosts.IsExempt(peer); },
                [this, &hosts](const Peer& peer) { return hosts.CountFault(peer, loop_->now()); },
                [this](const Peer& peer, const HandshakeFailure& failure) {
@@ -301,7 +323,8 @@ struct Transport::Parts {
   const Options options;
   const ConnectionMetrics& metrics;
   const Logger& logger;
-  HostCounts hosts{options.max_connections, options.max_connections_per_host, options.proxies};
+  HostCounts hosts{options.max_connections, options.max_connections_per_host, options.proxies,
+                   options.header_proxies};
   // Has a thread, so it is made only if there may be handshakes.
   std::optional<HandshakeQueue> handshakes;
   std::vector<std::unique_ptr<IoThread>> threads;
@@ -361,6 +384,10 @@ void Transport::Listen(std::vector<Endpoint> endpoints) {
                                      endpoint.door.http1, options, spread(endpoint.door)));
     }
   });
+}
+
+void Transport::SetMaxConnections(int max_connections, int max_connections_per_host) {
+  parts_->hosts.SetLimits(max_connections, max_connections_per_host);
 }
 
 void Transport::MakeRoom() {

@@ -42,6 +42,9 @@ class Transport {
     // over Unix sockets and from the addresses in `proxies` are not counted.
     int max_connections_per_host = 1 << 20;
     std::vector<std::string> proxies = {};
+    // Proxies whose connections begin with a header of the PROXY protocol (proxy_header.h); the
+    // client that it names is then the connection's peer. "unix" stands for all Unix sockets.
+    std::vector<std::string> header_proxies = {};
     // If not 0: the oldest connection of a loop is ended for the next once there are so many, so
     // that nobody is kept out.
     size_t connections_that_stay = 0;
@@ -68,6 +71,8 @@ class Transport {
   EventLoop& loop(int i);
 
   void Listen(std::vector<Endpoint> endpoints);
+  // Changes Options::max_connections and max_connections_per_host. Open connections stay.
+  void SetMaxConnections(int max_connections, int max_connections_per_host);
   // Closes the listeners: later connections are refused.
   void StopListening();
   // Tells clients that their connections will end soon. New calls are still accepted.

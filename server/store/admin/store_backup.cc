@@ -37,10 +37,10 @@ namespace phimap {
 namespace {
 
 // The contents of a catalog as rows. Every database has the same tables, so a copy from one can be
-// written to any other. The rows that are copied: names, versions, aliases, ended builds and
-// operations. The current activity of a fleet (leases, claims, holds, servers) is not copied, and
-// neither are the ids of changes: what is written gets an id of its own, so that a copy is known as
-// another history.
+// written to any other. The rows that are copied: names, versions, aliases, ended builds,
+// operations and the audit. The current activity of a fleet (leases, claims, holds, servers) is not
+// copied, and neither are the ids of changes: what is written gets an id of its own, so that a copy
+// is known as another history.
 struct CatalogRows {
   std::string store_id;
   int64_t revision = 0;
@@ -88,12 +88,17 @@ const std::vector<CopiedTable>& CopiedTables() {
       {"versions",
        {"mapping", "number", "digest", "artifact_size_bytes", "create_time_us", "input_columns",
         "output_columns", "serving_type", "mapping_text", "kernel_text", "imported", "ttl_us",
-        "expire_time_us"}},
-      {"aliases", {"mapping", "alias", "version", "etag", "previous_version", "move_time_us"}},
+        "expire_time_us", "made_by"}},
+      {"aliases",
+       {"mapping", "alias", "version", "etag", "previous_version", "move_time_us", "moved_by"}},
       {"builds",
        {"mapping", "build_id", "spec_digest", "rows_received", "end_time_us", "version",
         "error_code", "error_message", "error_detail"}},
-      {"operations", {"operation_id", "request", "outcome", "end_time_us"}}};
+      {"operations", {"operation_id", "request", "outcome", "end_time_us"}},
+      {"audit",
+       {"number", "time_us", "method", "principal", "peer", "request_id", "mapping", "alias",
+        "build_id", "previous_version", "previous_digest", "version", "digest", "outcome", "reason",
+        "detail"}}};
   return *tables;
 }
 
@@ -130,7 +135,8 @@ absl::Status WriteCatalogRows(SqlSession& session, const CatalogRows& rows) {
   for (size_t i = 0; i < rows.tables.size(); ++i) {
     PHIMAP_RETURN_IF_ERROR(WriteTable(session, CopiedTables()[i], rows.tables[i]));
   }
-  return absl::OkStatus();
+  return session.Run("UPDATE store SET audited = (SELECT coalesce(max(number), 0) FROM audit)")
+      .status();
 }
 
 // Returns whether nothing was ever stored in the catalog.

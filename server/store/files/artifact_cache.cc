@@ -18,15 +18,17 @@ constexpr char kLockName[] = "lock";
 }  // namespace
 
 ArtifactCache::ArtifactCache(std::string folder, int64_t max_bytes, FileSystem* file_system,
-                             std::unique_ptr<FileLock> lock)
+                             std::unique_ptr<FileLock> lock, const Logger& logger)
     : folder_(std::move(folder)),
       max_bytes_(max_bytes),
       file_system_(file_system),
-      lock_(std::move(lock)) {}
+      lock_(std::move(lock)),
+      logger_(logger) {}
 
 absl::StatusOr<std::unique_ptr<ArtifactCache>> ArtifactCache::Open(const std::string& folder,
                                                                    int64_t max_bytes,
-                                                                   FileSystem* file_system) {
+                                                                   FileSystem* file_system,
+                                                                   const Logger& logger) {
   PHIMAP_CHECK(max_bytes >= 0);
   PHIMAP_RETURN_IF_ERROR(file_system->CreateDir(folder));
   // Uses a private folder inside, because the outer folder may be a volume that another user owns.
@@ -35,7 +37,7 @@ absl::StatusOr<std::unique_ptr<ArtifactCache>> ArtifactCache::Open(const std::st
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
                           file_system->Lock(absl::StrCat(artifacts, "/", kLockName)));
   std::unique_ptr<ArtifactCache> cache(
-      new ArtifactCache(std::move(artifacts), max_bytes, file_system, std::move(lock)));
+      new ArtifactCache(std::move(artifacts), max_bytes, file_system, std::move(lock), logger));
   PHIMAP_RETURN_IF_ERROR(cache->TakeStock());
   return cache;
 }
@@ -145,7 +147,14 @@ void ArtifactCache::Put(absl::string_view digest, absl::string_view content) {
     return file_system_->Rename(temporary, PathOf(digest));
   };
   const absl::Status written = write();
-  if (!written.ok()) file_system_->Remove(temporary).IgnoreError();
+  if (!written.ok()) {
+    file_system_->Remove(temporary).IgnoreError();
+    logger_.Log(LogLevel::kWarning, "cache_not_written",
+                {{"error", std::string(written.message())},
+                 {"help",
+                  "the artifact is served, but is fetched from the database again when it is next "
+                  "loaded"}});
+  }
   MutexLock lock(&mutex_);
   if (!written.ok()) {
     ++statistics_.unwritten;

@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/thread/mutex.h"
+#include "server/observe/log.h"
 #include "server/store/blobs.h"
 #include "server/store/files/file_system.h"
 
@@ -48,12 +49,13 @@ class ArtifactCache {
   };
 
   // Opens the cache in `folder`, which is created if missing, with the copies that an earlier run
-  // left there. `file_system` must outlive the cache. Errors: FAILED_PRECONDITION (the folder
-  // belongs to another server or user, or is read-only), RESOURCE_EXHAUSTED, UNAVAILABLE. REQUIRES:
-  // max_bytes >= 0.
+  // left there. `file_system` and `logger` must outlive the cache. Errors: FAILED_PRECONDITION (the
+  // folder belongs to another server or user, or is read-only), RESOURCE_EXHAUSTED, UNAVAILABLE.
+  // REQUIRES: max_bytes >= 0.
   static absl::StatusOr<std::unique_ptr<ArtifactCache>> Open(const std::string& folder,
                                                              int64_t max_bytes,
-                                                             FileSystem* file_system);
+                                                             FileSystem* file_system,
+                                                             const Logger& logger);
 
   // Returns a complete and undamaged copy, or nullopt if there is none.
   std::optional<std::string> Get(absl::string_view digest, int64_t size_bytes);
@@ -61,8 +63,8 @@ class ArtifactCache {
   // is no copy. REQUIRES: offset + bytes <= size_bytes.
   std::optional<std::string> GetRange(absl::string_view digest, int64_t size_bytes, int64_t offset,
                                       int64_t bytes);
-  // Keeps a copy. No-op if it does not fit or the disk fails. REQUIRES: digest ==
-  // Sha256Hex(content).
+  // Keeps a copy. No-op if it does not fit. If the disk fails, logs that, and keeps none. REQUIRES:
+  // digest == Sha256Hex(content).
   void Put(absl::string_view digest, absl::string_view content);
   // Removes a copy.
   void Drop(absl::string_view digest);
@@ -78,7 +80,7 @@ class ArtifactCache {
   using Copies = std::list<Copy>;
 
   ArtifactCache(std::string folder, int64_t max_bytes, FileSystem* file_system,
-                std::unique_ptr<FileLock> lock);
+                std::unique_ptr<FileLock> lock, const Logger& logger);
 
   absl::Status TakeStock();
   std::string PathOf(absl::string_view digest) const;
@@ -94,6 +96,7 @@ class ArtifactCache {
   const int64_t max_bytes_;
   FileSystem* const file_system_;
   const std::unique_ptr<FileLock> lock_;
+  const Logger& logger_;
 
   mutable Mutex mutex_;
   Copies copies_ ABSL_GUARDED_BY(mutex_);

@@ -253,16 +253,27 @@ std::unique_ptr<PostgresDatabase> PostgresDatabase::OpenLater(
 PostgresDatabase::PostgresDatabase(const std::string& uri, const PostgresDatabaseOptions& options)
     : options_(options), pool_(uri, WithSchema(options.pool)) {}
 
-void PostgresDatabase::LookForStandby() {
+void PostgresDatabase::LookAtFacts() {
   Read([this](SqlSession& session) -> absl::Status {
     PHIMAP_ASSIGN_OR_RETURN(
         const SqlRows rows,
-        session.Run("SELECT CAST(current_setting('synchronous_standby_names') <> '' AND NOT EXISTS "
+        session.Run("SELECT (SELECT store_id FROM store), "
+                    "(SELECT count(*) FROM pg_stat_replication WHERE "
+                    "coalesce(state, 'streaming') IN ('catchup', 'streaming')), "
+                    "CAST(current_setting('synchronous_standby_names') <> '' AND NOT EXISTS "
                     "(SELECT 1 FROM pg_stat_replication WHERE "
                     "coalesce(sync_state, 'sync') IN ('sync', 'quorum')) AS INTEGER)"));
-    standby_missing_ = rows.Int(0, 0) != 0;
+    MutexLock lock(&mutex_);
+    facts_ = {.store_id = rows.Text(0, 0),
+              .standbys = rows.Int(0, 1),
+              .synchronous_standby_missing = rows.Int(0, 2) != 0};
     return absl::OkStatus();
   }).IgnoreError();
+}
+
+StoreFacts PostgresDatabase::facts() const {
+  MutexLock lock(&mutex_);
+  return facts_;
 }
 
 PostgresDatabase::Outcome PostgresDatabase::Failed(PostgresConnection& connection,

@@ -18,6 +18,7 @@
 #include "core/thread/mutex.h"
 #include "server/store/postgres/postgres_connection.h"
 #include "server/store/sql_database.h"
+#include "server/store/store_facts.h"
 
 namespace phimap {
 
@@ -176,13 +177,12 @@ class PostgresDatabase final : public SqlDatabase {
   // Whether there is a synchronous standby. Without one, commits are on one machine's disk only,
   // and are lost with it.
   bool has_synchronous_standby() const { return pool_.has_synchronous_standby(); }
-  // Looks whether the synchronous standby that the database names is connected. Blocking; keeps the
-  // last finding if the database cannot be read.
-  void LookForStandby();
-  // Whether LookForStandby last found that a standby is named, but none is connected: commits then
-  // wait until it is back. A user without the role pg_read_all_stats sees connections only, so any
-  // standby or backup in progress counts.
-  bool standby_missing() const { return standby_missing_; }
+  // Asks the database for the facts about it. Blocking; keeps the last ones if the database cannot
+  // be read.
+  void LookAtFacts() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What LookAtFacts found last. A user without the role pg_read_all_stats sees of standbys only
+  // that they are connected, so a backup in progress counts as one, and any as the synchronous one.
+  StoreFacts facts() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Location of the database, for people. Contains no password.
   std::string place() const { return pool_.place(); }
   const PostgresDatabaseOptions& options() const { return options_; }
@@ -214,7 +214,8 @@ class PostgresDatabase final : public SqlDatabase {
   PostgresPool pool_;
   // Whether a commit was left in doubt and no later commit of this process has succeeded.
   std::atomic<bool> in_doubt_{false};
-  std::atomic<bool> standby_missing_{false};
+  mutable Mutex mutex_;
+  StoreFacts facts_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace phimap

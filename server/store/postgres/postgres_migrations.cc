@@ -173,8 +173,42 @@ CREATE VIEW head AS
   FROM store s;
 )sql";
 
-constexpr PostgresMigration kMigrations[] = {
-    {kCreateTables, 1}, {kFleetTables, 1}, {kExpiryColumns, 1}, {kChangeTables, 1}};
+// 5: who made what, and the audit, as in SQLite's schema 7. The changes of a server of the previous
+// release have no entries.
+constexpr char kAuditTables[] = R"sql(
+ALTER TABLE versions ADD COLUMN made_by TEXT COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE aliases ADD COLUMN moved_by TEXT COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE claims ADD COLUMN owner TEXT COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE store ADD COLUMN audited BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX versions_by_maker ON versions (made_by) WHERE made_by <> '';
+CREATE TABLE audit (
+  number BIGINT PRIMARY KEY NOT NULL,
+  time_us BIGINT NOT NULL,
+  method TEXT COLLATE "C" NOT NULL,
+  principal TEXT COLLATE "C" NOT NULL,
+  peer TEXT COLLATE "C" NOT NULL,
+  request_id TEXT COLLATE "C" NOT NULL,
+  mapping TEXT COLLATE "C" NOT NULL,
+  alias TEXT COLLATE "C" NOT NULL,
+  build_id TEXT COLLATE "C" NOT NULL,
+  previous_version BIGINT NOT NULL,
+  previous_digest TEXT COLLATE "C" NOT NULL,
+  version BIGINT NOT NULL,
+  digest TEXT COLLATE "C" NOT NULL,
+  outcome TEXT COLLATE "C" NOT NULL,
+  reason TEXT COLLATE "C" NOT NULL,
+  detail TEXT COLLATE "C" NOT NULL
+);
+CREATE INDEX audit_by_time ON audit (time_us);
+CREATE INDEX audit_by_mapping ON audit (mapping, number);
+CREATE INDEX audit_by_principal ON audit (principal, number);
+)sql";
+
+constexpr PostgresMigration kMigrations[] = {{kCreateTables, 1},
+                                             {kFleetTables, 1},
+                                             {kExpiryColumns, 1},
+                                             {kChangeTables, 1},
+                                             {kAuditTables, 1}};
 
 }  // namespace
 

@@ -181,6 +181,37 @@ CREATE VIEW clock AS
     CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000 AS now_us;
 )sql";
 
+// Columns and tables added by schema version 7: who made what, and the audit
+// (server/store/audit.h). `store.audited` is the number of its newest entry.
+constexpr char kAuditTables[] = R"sql(
+ALTER TABLE versions ADD COLUMN made_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE aliases ADD COLUMN moved_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE claims ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE store ADD COLUMN audited INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX versions_by_maker ON versions (made_by) WHERE made_by <> '';
+CREATE TABLE audit (
+  number INTEGER PRIMARY KEY NOT NULL,
+  time_us INTEGER NOT NULL,
+  method TEXT NOT NULL,
+  principal TEXT NOT NULL,
+  peer TEXT NOT NULL,
+  request_id TEXT NOT NULL,
+  mapping TEXT NOT NULL,
+  alias TEXT NOT NULL,
+  build_id TEXT NOT NULL,
+  previous_version INTEGER NOT NULL,
+  previous_digest TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  detail TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_by_time ON audit (time_us);
+CREATE INDEX audit_by_mapping ON audit (mapping, number);
+CREATE INDEX audit_by_principal ON audit (principal, number);
+)sql";
+
 // Element i converts schema version i + 1 to the next one. A migration is never changed once it has
 // been released.
 constexpr const char* kMigrations[] = {
@@ -204,7 +235,9 @@ CREATE INDEX mappings_by_revision ON mappings (revision);
     // From version 4, in which every version lived for ever.
     kExpiryColumns,
     // From version 5, whose revisions had no ids.
-    kChangeTables};
+    kChangeTables,
+    // From version 6, which did not say who made what.
+    kAuditTables};
 static_assert(std::size(kMigrations) == kSchemaVersion - 1);
 
 // synchronous = FULL: a commit is on disk when it returns. With the write-ahead log (WAL), a commit
@@ -256,7 +289,7 @@ absl::Status ChangeSchema(SqliteConnection* database, const std::string& stateme
 absl::Status CreateTables(SqliteConnection* database) {
   return ChangeSchema(database,
                       absl::StrCat(kCreateTables, kFleetTables, kExpiryColumns, kChangeTables,
-                                   "PRAGMA application_id = ", kApplicationId, ";"));
+                                   kAuditTables, "PRAGMA application_id = ", kApplicationId, ";"));
 }
 
 absl::Status Migrate(SqliteConnection* database, int64_t version) {

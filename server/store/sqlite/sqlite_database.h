@@ -30,7 +30,7 @@ namespace phimap {
 
 // Schema version, stored in the file's user_version. A file with a greater number was written by a
 // newer phimap and is rejected. A file with a smaller number is migrated.
-inline constexpr int64_t kSchemaVersion = 6;
+inline constexpr int64_t kSchemaVersion = 7;
 // Stored in the file's application_id: "phim". Distinguishes our files from other SQLite databases.
 inline constexpr int64_t kApplicationId = 0x7068696d;
 

@@ -28,10 +28,10 @@ constexpr std::array<absl::string_view, 17> kCoreOrder = {
 constexpr std::array<absl::string_view, 9> kMappingOrder = {
     "spec",    "sample",     "builder_parts", "projection", "f1_f2_f3",
     "fourier", "kernel_pca", "polynomial",    "build"};
-constexpr std::array<absl::string_view, 15> kServerOrder = {
-    "observe",   "admission",     "store",     "schedule", "rpc",
-    "http",      "kernel_client", "registry",  "drift",    "build",
-    "transform", "predict",       "inference", "mapping",  "learning"};
+constexpr std::array<absl::string_view, 16> kServerOrder = {
+    "observe", "trace",         "admission", "store",   "schedule", "rpc",
+    "http",    "kernel_client", "registry",  "drift",   "build",    "transform",
+    "predict", "inference",     "mapping",   "learning"};
 // The order within rooms of server/ that have folders; "" stands for the files directly in the
 // room.
 constexpr std::array<absl::string_view, 5> kStoreOrder = {"", "files", "sqlite", "postgres",
@@ -55,8 +55,12 @@ constexpr std::array<absl::string_view, 4> kClientParts = {"client/cpp/", "core/
                                                            "core/digest/", "proto/chunk/"};
 // What the C++ client must not reach besides the rest of phimap: a header that needs CLI11, and
 // messages of others, of which a program that uses the client may have copies.
-constexpr std::array<absl::string_view, 5> kForeignToClient = {
-    "core/status/command_line.h", "inference/", "onnx/", "grpc/health/", "grpc/reflection/"};
+constexpr std::array<absl::string_view, 6> kForeignToClient = {"core/status/command_line.h",
+                                                               "inference/",
+                                                               "onnx/",
+                                                               "opentelemetry/",
+                                                               "grpc/health/",
+                                                               "grpc/reflection/"};
 // What of client/ computes in its own process, with core/.
 constexpr std::array<absl::string_view, 3> kComputesLocally = {"client/local/", "client/binding/",
                                                                "client/cli/local/"};

@@ -99,11 +99,37 @@ TEST_F(AccessControlTest, TokensOfANameAreOneCallerAndAnExpiredOneIsNone) {
   };
   EXPECT_EQ(key("first-token-0123456789"), key("second-token-0123456789"));
   EXPECT_NE(key("first-token-0123456789"), key("third-token-0123456789"));
-  EXPECT_THAT(access
-                  .Admit({.authorization = "Bearer fourth-token-0123456789", .authorizations = 1},
-                         "m", Role::kReader)
-                  .status(),
+  const Caller expired{.authorization = "Bearer fourth-token-0123456789", .authorizations = 1};
+  EXPECT_THAT(access.Admit(expired, "m", Role::kReader).status(),
               IsError(Code::kUnauthenticated, "TOKEN_EXPIRED"));
+  // It is refused, but it is known whose it was.
+  const PrincipalPointer known = access.WhoIs(expired);
+  ASSERT_NE(known, nullptr);
+  EXPECT_EQ(known->name, "old");
+}
+
+// A thread remembers the tokens of its last calls. It must not mistake one for another, nor know
+// those of another file.
+TEST_F(AccessControlTest, ATokenMeansWhatTheFileInForceSays) {
+  const std::string path = folder_.path() + "/many";
+  std::string text;
+  const auto token = [](int i) { return absl::StrCat("token-number-0123456789-", i); };
+  for (int i = 0; i < 300; ++i) absl::StrAppend(&text, "caller-", i, " reader ", token(i), "\n");
+  std::ofstream(path) << text;
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  const AccessControl many(TokenFile::Open(path, logger_).value(), std::nullopt);
+  const AccessControl other(std::move(tokens_), std::nullopt);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 300; ++i) {
+      const std::string authorization = absl::StrCat("Bearer ", token(i));
+      const Caller caller{.authorization = authorization, .authorizations = 1};
+      EXPECT_EQ(many.Admit(caller, "m", Role::kReader)->principal->name,
+                absl::StrCat("caller-", i));
+      if (i % 50 == 0) {
+        EXPECT_FALSE(other.Admit(caller, "m", Role::kReader).ok());
+      }
+    }
+  }
 }
 
 TEST_F(AccessControlTest, WithoutAKnownTokenNobodyMayAnything) {

@@ -24,6 +24,17 @@ TEST(CallerSharesTest, CallsOfACallerAreLimitedAndHaveOneUse) {
   EXPECT_TRUE(shares.Take("token").has_value());
 }
 
+TEST(CallerSharesTest, ANewLimitIsInForceForTheNextCallAndEndsNone) {
+  CallerShares shares(1);
+  std::optional<CallerShares::Share> first = shares.Take("token");
+  shares.SetMaxCalls(2);
+  const std::optional<CallerShares::Share> second = shares.Take("token");
+  EXPECT_TRUE(second.has_value());
+  shares.SetMaxCalls(1);
+  first.reset();
+  EXPECT_FALSE(shares.Take("token").has_value());
+}
+
 TEST(CallerSharesTest, AHostIsAnotherCallerThanATokenAndIsNotLimited) {
   CallerShares shares(1);
   const std::optional<CallerShares::Share> token = shares.Take("10.0.0.1");

@@ -70,6 +70,22 @@ TEST(MemoryBudgetTest, AHalfTakesFromTheWholeAndLeavesTheOtherHalf) {
   EXPECT_EQ(gauge.Value(), 55);
 }
 
+TEST(MemoryBudgetTest, ANewLimitIsInForceForTheNextReservationsAndForTheHalf) {
+  prometheus::Gauge gauge;
+  MemoryBudget whole(100, &gauge);
+  MemoryBudget half(whole, "evaluations");
+  const MemoryBudget::Reservation held = *whole.Reserve(60);
+  whole.SetMaxBytes(50);
+  EXPECT_EQ(gauge.Value(), 60);
+  EXPECT_GT(DetailOf(whole.Reserve(1).status())->retry_delay_ms, 0);
+  EXPECT_EQ(DetailOf(whole.Reserve(51).status())->retry_delay_ms, 0);
+  EXPECT_FALSE(half.CheckEverFits(26).ok());
+  whole.SetMaxBytes(200);
+  EXPECT_TRUE(whole.Reserve(140).ok());
+  EXPECT_TRUE(half.Reserve(100).ok());
+  EXPECT_FALSE(half.Reserve(101).ok());
+}
+
 TEST(MemoryBudgetTest, WhatGrowsIsToldOfOthersOnlyWhatOthersHold) {
   prometheus::Gauge gauge;
   MemoryBudget budget(100, &gauge);

@@ -119,6 +119,22 @@ TEST(RequestMemoryTest, AShrunkChargeLeavesRoomForThoseWhoWait) {
   EXPECT_EQ(memory.held_bytes(), 100);
 }
 
+TEST(RequestMemoryTest, AHigherLimitServesThoseWhoWaitAndALowerOneTakesNothingAway) {
+  RequestMemory memory(100, nullptr);
+  std::optional<RequestMemory::Charge> all = memory.Take(nullptr, 100);
+  const Waiter waiter(memory, nullptr, 60);
+  memory.SetMaxBytes(159);
+  EXPECT_FALSE(waiter.granted.has_value());
+  memory.SetMaxBytes(160);
+  EXPECT_TRUE(waiter.granted.has_value());
+  memory.SetMaxBytes(100);
+  EXPECT_EQ(memory.held_bytes(), 160);
+  all->ShrinkTo(40);
+  EXPECT_FALSE(memory.Take(nullptr, 1).has_value());
+  all->ShrinkTo(39);
+  EXPECT_TRUE(memory.Take(nullptr, 1).has_value());
+}
+
 TEST(RequestMemoryTest, OnlyAsManyAreWokenAsThereIsRoomFor) {
   RequestMemory memory(100, nullptr);
   std::optional<RequestMemory::Charge> all = memory.Take(nullptr, 100);

@@ -44,6 +44,18 @@ TEST(SharedPlacesTest, AnAdministratorMayHaveAll) {
   EXPECT_EQ(TakeAll(places, NewCaller(true)).size(), 16u);
 }
 
+TEST(SharedPlacesTest, ANewNumberIsInForceForTheNextPlaceAndTakesNoneAway) {
+  SharedPlaces places(8);
+  std::vector<SharedPlaces::Place> taken = TakeAll(places, NewCaller(true));
+  places.SetPlaces(4);
+  taken.resize(4);
+  EXPECT_FALSE(places.Take(NewCaller(true)).has_value());
+  taken.pop_back();
+  EXPECT_TRUE(places.Take(NewCaller(true)).has_value());
+  places.SetPlaces(16);
+  EXPECT_EQ(places.LimitOf(NewCaller(false)), 8);
+}
+
 TEST(SharedPlacesTest, AFewPlacesAreStillOfUse) {
   SharedPlaces one(1);
   EXPECT_EQ(TakeAll(one, NewCaller(false)).size(), 1u);

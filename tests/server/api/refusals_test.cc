@@ -111,7 +111,10 @@ class RefusalsTest : public RefusalsFixture {
                  {"phimapd", "--data_dir=" + folder_.path(), "--listen=127.0.0.1:0"});
     std::vector<char*> argv;
     for (std::string& flag : flags) argv.push_back(flag.data());
-    options_ = std::get<ServerOptions>(ParseOptions(static_cast<int>(argv.size()), argv.data()));
+    char* no_environment[] = {nullptr};
+    options_ = std::get<Configuration>(
+                   ParseOptions(static_cast<int>(argv.size()), argv.data(), no_environment))
+                   .options;
     options_.http = "";
     Start();
   }
@@ -216,7 +219,8 @@ TEST_F(RefusalsTest, NamesAndReferences) {
           {Raw{"\n\x06letter\x12\x04prod\xf2\x01\x07"
                "0123456"},
            "FIELD_REMOVED", "reference", "mapping, version, digest"}});
-  for (const std::string call : {"ListMappings", "ListBuilds", "ListVersions"}) {
+  for (const std::string call :
+       {"ListMappings", "ListBuilds", "ListVersions", "ListAuditEntries"}) {
     const std::string of = call == "ListMappings" ? "" : "name: 'letter' ";
     Refuse(call, kInvalid,
            {{of + "page_size: -1", "FIELD_OUT_OF_RANGE", "page_size"},
@@ -224,6 +228,11 @@ TEST_F(RefusalsTest, NamesAndReferences) {
             {of + "page_token: 'nonsense'", "PAGE_TOKEN_INVALID", "page_token"},
             {of + "page_token: '" + endless + "'", "PAGE_TOKEN_INVALID", "page_token"}});
   }
+  Refuse("ListAuditEntries", kInvalid,
+         {{"name: 'Letter'", "NAME_INVALID", "name"},
+          {"start_time { seconds: -62135596801 }", "FIELD_OUT_OF_RANGE", "start_time"},
+          {"end_time { seconds: 253402300800 }", "FIELD_OUT_OF_RANGE", "end_time"},
+          {"end_time { nanos: 1000000000 }", "FIELD_OUT_OF_RANGE", "end_time"}});
   const std::string unknown = "name: 'letter' build_id: '00000000-0000-4000-8000-00000000000f'";
   for (const char* call : {"GetBuild", "CancelBuild"}) {
     Refuse(call, kInvalid, {{"name: 'letter' build_id: '1'", "FIELD_INVALID", "build_id"}});
@@ -1012,20 +1021,25 @@ class ListedRefusalsTest : public RefusalsFixture {};
 
 TEST_F(ListedRefusalsTest, TheseAreAllThatThePageLists) {
   // The others need a full disk, a broken machine, a newer phimap, a race, digests with a common
-  // beginning, a faulty kernel service or a hostile artifact, or come over HTTP alone.
+  // beginning, a faulty kernel service or a hostile artifact, or come over HTTP alone, or are
+  // about the rights of callers (principals_rpc_test.cc) or the file of the audit.
   ExpectAllCame(
-      "ARITHMETIC_UNKNOWN ARTIFACT_REMOVED ARTIFACT_TOO_LARGE BUILD_INTERRUPTED BUILD_TAKEN_OVER "
+      "ARITHMETIC_UNKNOWN ARTIFACT_REMOVED ARTIFACT_TOO_LARGE AUDIT_LOG_NOT_WRITABLE "
+      "BUILD_INTERRUPTED BUILD_OF_ANOTHER BUILD_TAKEN_OVER CALLER_RATE_REACHED "
       "CERTIFICATE_INVALID CERTIFICATE_TOO_LARGE COMMIT_IN_DOUBT DATABASE_BUSY DATABASE_DAMAGED "
       "DATABASE_EXHAUSTED DATABASE_FAILED DATABASE_READ_ONLY DATABASE_REFUSED DATABASE_UNAVAILABLE "
-      "DIGEST_AMBIGUOUS DISK_FULL ENCODING_MISSING EXPORT_LIMIT_REACHED FILE_IO_FAILED "
+      "DIGEST_AMBIGUOUS DISK_FULL ENCODING_MISSING EXPORT_LIMIT_REACHED EXPORT_NOT_ALLOWED "
+      "FILE_IO_FAILED "
       "FILE_PERMISSION_DENIED FILE_SYSTEM_READ_ONLY FLEET_TOO_OLD FORMAT_UNKNOWN "
       "HTTP_HEADER_INVALID IMPORT_LIMIT_REACHED KERNEL_EXAMPLES_TOO_LARGE KERNEL_OPERATION_UNKNOWN "
       "KERNEL_PROGRAM_INVALID KERNEL_QUEUE_FULL KERNEL_SERVICE_ANSWER_INVALID "
       "KERNEL_SERVICE_FAILED KERNEL_SERVICE_TIMED_OUT KERNEL_SERVICE_UNAVAILABLE "
-      "MACHINE_MEMORY_FULL OPEN_FILE_LIMIT_REACHED PLAN_INVALID PROJECTION_TOO_LARGE QUEUE_FULL "
+      "MACHINE_MEMORY_FULL NAME_NOT_ALLOWED OPEN_FILE_LIMIT_REACHED PLAN_INVALID "
+      "PROJECTION_TOO_LARGE QUEUE_FULL "
       "READER_TOO_SLOW REQUEST_MEMORY_FULL REQUEST_TOO_SLOW REQUEST_TRUNCATED "
       "REVISION_NOT_REACHED ROWS_TOO_MANY SAMPLE_TOO_LARGE SELF_CHECK_FAILED "
-      "SELF_CHECK_SHAPE_MISMATCH SERVER_SHUTTING_DOWN SITE_FOREIGN STREAM_TOO_SLOW TIMEOUT_INVALID "
+      "SELF_CHECK_SHAPE_MISMATCH SERVER_SHUTTING_DOWN SITE_FOREIGN STORE_SHARE_REACHED "
+      "STREAM_TOO_SLOW TIMEOUT_INVALID "
       "TLS_CERTIFICATE_MISSING TOKEN_REVOKED Evaluate/MESSAGE_TOO_LARGE "
       "Import/VALUE_NOT_REPRESENTABLE "
       "Loading_a_version/ARTIFACT_MALFORMED Loading_a_version/KERNEL_SERVICE_NOT_LISTED",

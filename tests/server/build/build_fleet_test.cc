@@ -43,11 +43,13 @@ class FleetServer {
   BuildManager& builds() { return *builds_; }
   Store& store() { return *store_; }
   Gate& gate() { return gate_; }
+  std::string log() const { return log_.text(); }
 
  private:
   Gate gate_{/*open=*/true};
   Metrics metrics_;
-  Logger logger_{LogLevel::kInfo, [](absl::string_view) {}};
+  LogLines log_;
+  Logger logger_{LogLevel::kInfo, [this](absl::string_view line) { log_.Write(line); }};
   std::unique_ptr<Store> store_;
   std::unique_ptr<VersionRegistry> registry_;
   TaskPool store_pool_{"store calls", 1, 64};
@@ -91,6 +93,15 @@ class BuildFleetTest : public BuildManagerFixture {
     EXPECT_TRUE(server.builds().Finish(job, 40).ok());
     server.gate().AwaitWaiting();
     server.builds().RenewClaims();
+  }
+
+  // As ComputeAt. The build is followed as long as the result lives.
+  static std::shared_ptr<StateWatch> FollowAt(FleetServer& server) {
+    const std::shared_ptr<BuildJob> job = ComputeAt(server);
+    auto client = std::make_shared<StateWatch>(job);
+    job->Subscribe(client);
+    server.builds().RenewClaims();
+    return client;
   }
 
   TemporaryFolder shared_;
@@ -167,6 +178,36 @@ TEST_F(BuildFleetTest, ABuildThatBrokeFreesItsIdElsewhere) {
   EXPECT_FALSE(BeginAt(*b)->attached);
 }
 
+// A client asks again and again for the id of a build whose server has died.
+TEST_F(BuildFleetTest, OnlyABuildThatBeginsCountsForTheRateOfItsCaller) {
+  RateLimits limits;
+  limits.of[static_cast<size_t>(Rated::kBuilds)] = 1;
+  auto ann = std::make_shared<Principal>();
+  ann->spent = std::make_shared<CallerRates>(limits);
+  const auto begin = [&](FleetServer& server, const BuildId& id) {
+    BuildOrder order(Spec());
+    order.principal = ann;
+    return Await<absl::StatusOr<BuildManager::Attachment>>(
+        [&](auto done) { server.builds().Begin(id, order, done); });
+  };
+  const auto a = Server("a", absl::ZeroDuration());
+  const auto b = Server("b");
+  const auto c = Server("c");
+  ASSERT_TRUE(BeginAt(*b).ok());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(begin(*c, kId).status(), IsError(Code::kAborted, "STREAM_OPEN"));
+  }
+  BuildId second = kId;
+  second.build_id.back() = '9';
+  EXPECT_TRUE(begin(*c, second).ok());
+  // The second that begins is one too many, and leaves its id to others.
+  BuildId third = kId;
+  third.build_id.back() = '8';
+  EXPECT_THAT(begin(*a, third).status(), IsError(Code::kResourceExhausted, "CALLER_RATE_REACHED"));
+  a->builds().RenewClaims();
+  EXPECT_FALSE(b->builds().Get(third).ok());
+}
+
 TEST_F(BuildFleetTest, IsCancelledFromAnotherServer) {
   const auto a = Server("a", absl::Hours(1), absl::Milliseconds(20));
   const auto b = Server("b");
@@ -182,6 +223,8 @@ TEST_F(BuildFleetTest, ABuildOfADeadServerIsCancelledWithoutIt) {
   ComputeAt(*a);
   EXPECT_EQ(b->builds().Cancel(kId)->state, BuildState::kCancelled);
   EXPECT_EQ(b->builds().Get(kId)->state, BuildState::kCancelled);
+  EXPECT_THAT(b->log(), HasSubstr("INFO build_cancel_asked mapping=letter"));
+  EXPECT_THAT(b->log(), HasSubstr("WARNING build_ended mapping=letter"));
 }
 
 TEST_F(BuildFleetTest, IsShownAndListedByEveryServer) {
@@ -210,13 +253,37 @@ TEST_F(BuildFleetTest, WhatADeadServerBuiltForNobodyIsRecorded) {
 TEST_F(BuildFleetTest, WhatADeadServerBuiltForAClientIsLeftToBeStreamedAgain) {
   const auto a = Server("a", absl::ZeroDuration());
   const auto b = Server("b", absl::ZeroDuration());
-  const std::shared_ptr<BuildJob> job = ComputeAt(*a);
-  const auto client = std::make_shared<StateWatch>(job);
-  job->Subscribe(client);
-  a->builds().RenewClaims();
+  const auto client = FollowAt(*a);
   b->builds().EndBuildsOfTheDead();
   EXPECT_TRUE(b->builds().Get(kId)->error.ok());
   EXPECT_FALSE(BeginAt(*b)->attached);
+}
+
+// Its client died with it.
+TEST_F(BuildFleetTest, WhatNobodyStreamsAgainForTenMinutesIsRecorded) {
+  const auto a = Server("a", absl::ZeroDuration());
+  const auto b = Server("b", absl::ZeroDuration());
+  const auto client = FollowAt(*a);
+  const auto ended_ago = [&](absl::Duration time) {
+    ASSERT_TRUE(database_
+                    ->Write(
+                        [&](SqlSession& session) {
+                          return session
+                              .Run("UPDATE claims SET lease_end_us = lease_end_us - $1",
+                                   {absl::ToInt64Microseconds(time)})
+                              .status();
+                        },
+                        [](SqlSession&) { return false; }, "")
+                    .ok());
+    b->builds().EndBuildsOfTheDead();
+  };
+  ended_ago(absl::Minutes(9));
+  EXPECT_TRUE(b->builds().Get(kId)->error.ok());
+  EXPECT_THAT(b->log(), Not(HasSubstr("build_ended")));
+  ended_ago(absl::Minutes(2));
+  EXPECT_THAT(b->builds().Get(kId)->error,
+              IsError(Code::kAborted, "BUILD_INTERRUPTED", "", HasSubstr("within 10m")));
+  EXPECT_THAT(b->log(), HasSubstr("BUILD_INTERRUPTED"));
 }
 
 TEST_F(BuildFleetTest, AVersionThatAnotherServerDeletedIsNoBuildAnyMore) {

@@ -16,7 +16,7 @@ TEST(BuildStateTest, OnlyTheDrawnPathIsLegal) {
     std::optional<S> next[7];
   } table[] = {
       {S::kReceiving, {S::kQueued, kNo, kNo, kNo, S::kFailed, kNo, S::kCancelled}},
-      {S::kQueued, {kNo, S::kComputing, kNo, kNo, kNo, kNo, S::kCancelled}},
+      {S::kQueued, {kNo, S::kComputing, kNo, kNo, kNo, S::kFailed, S::kCancelled}},
       {S::kComputing, {kNo, kNo, S::kPublishing, kNo, kNo, S::kFailed, S::kCancelled}},
       {S::kPublishing, {kNo, kNo, kNo, S::kDone, kNo, S::kFailed, kNo}},
       {S::kDone, {kNo, kNo, kNo, kNo, kNo, kNo, kNo}},

@@ -206,7 +206,7 @@ TEST_F(AllocationFailureTest, AnImportIsRefused) {
         const absl::Status taken = import.Append(artifact.substr(at, 65536));
         if (!taken.ok()) return taken;
       }
-      return import.Finish(Sha256Hex(artifact), *store_, *registry_).status();
+      return import.Finish(Sha256Hex(artifact), *store_, *registry_, ChangeOrigin()).status();
     } catch (const std::bad_alloc&) {
       return OutOfMemory();
     }

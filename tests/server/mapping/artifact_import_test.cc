@@ -34,7 +34,8 @@ class ArtifactImportTest : public ::testing::Test {
       const absl::Status taken = import.Append(artifact.substr(at, piece));
       if (!taken.ok()) return taken;
     }
-    return import.Finish(digest.empty() ? Sha256Hex(artifact) : digest, *store_, registry_);
+    return import.Finish(digest.empty() ? Sha256Hex(artifact) : digest, *store_, registry_,
+                         ChangeOrigin());
   }
   bool NothingStored() { return store_->ListMappings("", 9)->empty() && folder_.CountBlobs() == 0; }
 

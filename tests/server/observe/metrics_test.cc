@@ -69,8 +69,12 @@ TEST(MetricsTest, ARefusalIsCountedByItsReasonAndOneThatIsNotListedAsOther) {
   // INVALID_ARGUMENT is the client's fault: it does not count as a refusal, even if its reason is
   // one that refusals have.
   method.Ended(MakeError(Code::kInvalidArgument, "QUEUE_FULL", "", "no"), 1);
+  // A store that cannot be written is the server's fault, and an alias in use the client's.
+  method.Ended(MakeError(Code::kFailedPrecondition, "FILE_SYSTEM_READ_ONLY", "", "ro"), 1);
+  method.Ended(MakeError(Code::kFailedPrecondition, "VERSION_IN_USE", "", "no"), 1);
   const std::string text = Scrape(metrics);
-  for (const char* line : {"\"queue_full\"} 1", "\"server_shutting_down\"} 1", "\"other\"} 2"}) {
+  for (const char* line : {"\"queue_full\"} 1", "\"server_shutting_down\"} 1",
+                           "\"file_system_read_only\"} 1", "\"other\"} 2"}) {
     EXPECT_THAT(text,
                 HasSubstr(std::string("phimap_refused_total{grpc_service=\"s.S\",reason=") + line));
   }
@@ -79,7 +83,9 @@ TEST(MetricsTest, ARefusalIsCountedByItsReasonAndOneThatIsNotListedAsOther) {
 // A reason that is not in kRefusalReasons is counted as "other".
 TEST(MetricsTest, EveryReasonThatTheSourcesRefuseWithHasALabel) {
   namespace fs = std::filesystem;
-  const std::regex refusal("k(?:ResourceExhausted|Unavailable),\\s*reason::k(\\w+)");
+  const std::regex refusal(
+      "k(?:(?:ResourceExhausted|Unavailable),\\s*reason::k(\\w+)"
+      "|FailedPrecondition,\\s*reason::k(FilePermissionDenied|FileSystemReadOnly))");
   std::set<std::string> listed;  // QUEUE_FULL as queuefull, to find kQueueFull in any case
   for (const absl::string_view reason : RefusalReasons()) {
     listed.insert(absl::AsciiStrToLower(absl::StrReplaceAll(reason, {{"_", ""}})));
@@ -94,10 +100,11 @@ TEST(MetricsTest, EveryReasonThatTheSourcesRefuseWithHasALabel) {
       const std::string text((std::istreambuf_iterator<char>(file)), {});
       for (auto match = std::sregex_iterator(text.begin(), text.end(), refusal);
            match != std::sregex_iterator(); ++match) {
-        const std::string reason = absl::AsciiStrToLower((*match)[1].str());
+        const std::string name = (*match)[1].str() + (*match)[2].str();
+        const std::string reason = absl::AsciiStrToLower(name);
         found.insert(reason);
         EXPECT_TRUE(listed.contains(reason))
-            << "add reason::k" << (*match)[1] << ", with which " << entry.path()
+            << "add reason::k" << name << ", with which " << entry.path()
             << " refuses calls, to kRefusalReasons in server/observe/metrics.cc";
       }
     }

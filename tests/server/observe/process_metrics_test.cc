@@ -73,10 +73,11 @@ TEST(ProcessMetricsTest, WhatThisProcessDoesIsSeen) {
 }
 
 TEST(DiskMetricsTest, AFolderHasADiskAndWhatIsNotThereHasNone) {
-  const std::map<std::string, double> values = Values(DiskMetrics("/tmp"));
-  EXPECT_GT(values.at("phimap_store_disk_bytes"), 0);
-  EXPECT_LE(values.at("phimap_store_disk_free_bytes"), values.at("phimap_store_disk_bytes"));
-  EXPECT_TRUE(DiskMetrics("/no such folder").Collect().empty());
+  const std::map<std::string, double> values = Values(DiskMetrics("cache", "/tmp"));
+  EXPECT_GT(values.at("phimap_cache_disk_bytes"), 0);
+  EXPECT_LE(values.at("phimap_cache_disk_free_bytes"), values.at("phimap_cache_disk_bytes"));
+  EXPECT_EQ(values.size(), 2);
+  EXPECT_TRUE(DiskMetrics("cache", "/no such folder").Collect().empty());
 }
 
 }  // namespace

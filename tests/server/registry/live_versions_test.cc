@@ -165,6 +165,34 @@ TEST(LiveVersionsTest, PinnedVersionsStayWhereOnlyOthersMayMakeRoom) {
   EXPECT_FALSE(live.Contains("b", 1));
 }
 
+TEST(LiveVersionsTest, ALowerLimitUnloadsTheLongestUnusedPinnedOnesLastAndHeldOnesNever) {
+  LiveVersions live(100);
+  live.Pin("a", {1});
+  for (int64_t i = 1; i <= 4; ++i) Add(live, "a", i, 20);
+  const std::shared_ptr<const LiveVersion> held = live.Find("a", 4);
+  live.SetMaxBytes(60);
+  EXPECT_FALSE(live.Contains("a", 2));
+  EXPECT_TRUE(live.Contains("a", 1));
+  live.SetMaxBytes(40);
+  EXPECT_FALSE(live.Contains("a", 3));
+  EXPECT_TRUE(live.Contains("a", 1));
+  live.SetMaxBytes(10);
+  EXPECT_EQ(live.bytes(), 20);
+  EXPECT_TRUE(live.Contains("a", 4));
+  EXPECT_FALSE(live.FreeCapacity(1));
+}
+
+TEST(LiveVersionsTest, AVersionThatALowerLimitMeetsOnItsWayInMakesOthersGo) {
+  LiveVersions live(100);
+  Add(live, "a", 1, 40);
+  ASSERT_TRUE(live.FreeCapacity(40));
+  live.SetMaxBytes(50);
+  const std::shared_ptr<const LiveVersion> coming = Version("b", 1, 40);
+  live.Insert(coming);
+  EXPECT_FALSE(live.Contains("a", 1));
+  EXPECT_TRUE(live.Contains("b", 1));
+}
+
 TEST(LiveVersionsTest, PinsMoveAndAreCountedHereAndNotHere) {
   LiveVersions live(100);
   live.Pin("a", {1, 3});

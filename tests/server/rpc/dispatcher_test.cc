@@ -93,6 +93,51 @@ TEST_F(DispatcherTest, HeadersOverTheLimitAreRefusedInWords) {
   EXPECT_EQ(log_.begun, 0);
 }
 
+// Two calls fail: one of a method that exists, one before it begins. An id that HTTP strips or that
+// stands in two headers is no id.
+TEST_F(DispatcherTest, AnErrorHasTheCallersRequestIdOrOneOfOurs) {
+  for (const char* path : {kUnary, "/no.Service/Check"}) {
+    SCOPED_TRACE(path);
+    auto& answer = Answer(path, Named("fail"), {{"x-request-id", "order 66"}});
+    EXPECT_EQ(answer.headers["x-request-id"], "order 66");
+    EXPECT_EQ(answer.headers["phimap-request-id"], "order 66");
+    for (const RawHttp2Client::Headers& headers :
+         {RawHttp2Client::Headers(), RawHttp2Client::Headers{{"x-request-id", ""}},
+          RawHttp2Client::Headers{{"x-request-id", std::string(129, 'x')}},
+          RawHttp2Client::Headers{{"x-request-id", "\xc3\xa9"}},
+          RawHttp2Client::Headers{{"x-request-id", "a"}, {"x-request-id", "b"}}}) {
+      auto& ours = Answer(path, Named("fail"), headers);
+      EXPECT_THAT(ours.headers["x-request-id"], ::testing::MatchesRegex("[0-9a-f]{16}"));
+      EXPECT_EQ(ours.headers["phimap-request-id"], ours.headers["x-request-id"]);
+    }
+  }
+}
+
+// The log would keep it.
+TEST_F(DispatcherTest, ATokenThatIsSentAsRequestIdIsNone) {
+  const std::string token = "a-token-of-24-characters";
+  auto& kept = Answer(kUnary, Named("fail"),
+                      {{"authorization", "Bearer " + token}, {"x-request-id", token}});
+  EXPECT_THAT(kept.headers["x-request-id"], ::testing::MatchesRegex("[0-9a-f]{16}"));
+  auto& within =
+      Answer(kUnary, Named("fail"),
+             {{"authorization", "Bearer " + token}, {"x-request-id", "id " + token + "."}});
+  EXPECT_THAT(within.headers["x-request-id"], ::testing::MatchesRegex("[0-9a-f]{16}"));
+  auto& short_id =
+      Answer(kUnary, Named("fail"), {{"authorization", "Bearer " + token}, {"x-request-id", "s"}});
+  EXPECT_EQ(short_id.headers["x-request-id"], "s");
+}
+
+TEST_F(DispatcherTest, ASuccessHasTheCallersRequestIdAndNoneOfOurs) {
+  auto& answer = Answer(kUnary, Named(""), {{"x-request-id", std::string(128, '~')}});
+  EXPECT_EQ(CodeOf(answer), 0);
+  EXPECT_EQ(answer.headers["x-request-id"], std::string(128, '~'));
+  EXPECT_FALSE(answer.headers.contains("phimap-request-id"));
+  auto& without = Answer(kUnary, Named(""));
+  EXPECT_EQ(CodeOf(without), 0);
+  EXPECT_FALSE(without.headers.contains("x-request-id"));
+}
+
 TEST_F(DispatcherTest, ServerThatGoesTakesNothingButHealth) {
   dispatcher_.StopAccepting();
   auto& answer = Answer(kStream, "");

@@ -18,6 +18,7 @@ LoopServer::LoopServer(StreamAcceptor& acceptor, const ConnectionLimits& limits,
                drop();
              },
              [this](Connection& connection) { Ended(connection); },
+             [](const Peer&) { return true; },
              [shared](const Peer&) { return shared; },
              [faults](const Peer&) mutable { return --faults >= 0; }},
       thread_([this] { loop_->Run(); }) {}

@@ -68,13 +68,22 @@ class ScriptedKernel final : public v1::KernelService::Service {
     return calls_;
   }
 
-  grpc::Status ComputeBlock(grpc::ServerContext*, const v1::ComputeBlockRequest* request,
+  // The headers traceparent of the calls received.
+  std::vector<std::string> trace_parents() const {
+    MutexLock lock(&mutex_);
+    return trace_parents_;
+  }
+
+  grpc::Status ComputeBlock(grpc::ServerContext* context, const v1::ComputeBlockRequest* request,
                             v1::ComputeBlockResponse* response) override {
     v1::Examples right;
     Script script;
     {
       MutexLock lock(&mutex_);
       ++calls_;
+      for (const auto& [key, value] : context->client_metadata()) {
+        if (key == "traceparent") trace_parents_.emplace_back(value.data(), value.size());
+      }
       script = script_;
       if (request->has_right_examples()) {
         right = known_[request->right_digest()] = request->right_examples();
@@ -164,6 +173,7 @@ class ScriptedKernel final : public v1::KernelService::Service {
   Script script_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, v1::Examples> known_ ABSL_GUARDED_BY(mutex_);
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> trace_parents_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace phimap::testing

@@ -267,5 +267,27 @@ TEST(EventLoopTest, LongestGapIsThatOfWorkAndNotOfWaiting) {
   EXPECT_EQ(loop->TakeLongestGap(), absl::ZeroDuration());
 }
 
+// The second loop has no work, so its gaps must not hide those of the first.
+TEST(LoopWatchTest, ALoopThatStallsIsSeenMeanwhileAndAfterwards) {
+  LoopWatch watch;
+  const auto stalled = std::make_shared<EventLoop>();
+  const auto idle = std::make_shared<EventLoop>();
+  for (const auto& loop : {stalled, idle}) watch.Add(*loop);
+  EXPECT_EQ(watch.LongestGap(), absl::ZeroDuration());
+  constexpr absl::Duration kStall = absl::Milliseconds(1100);  // the loops' timers run each second
+  stalled->Post([&] {
+    const absl::Time until = SteadyNow() + kStall;
+    while (watch.LongestGap() < kStall) ASSERT_LT(SteadyNow(), until + absl::Seconds(20));
+  });
+  std::thread other([&] { idle->Run(); });
+  StopTimer stop(*stalled);
+  stalled->timers().Set(stop, SteadyNow() + 2 * kStall + absl::Seconds(1));
+  stalled->Run();
+  EXPECT_GE(watch.LongestGap(), kStall);
+  EXPECT_LT(watch.BusyFor(), kStall);
+  idle->Stop();
+  other.join();
+}
+
 }  // namespace
 }  // namespace phimap::testing

@@ -25,6 +25,41 @@ TEST(HostCountsTest, AllConnectionsAreCountedAndThoseOfAHost) {
   EXPECT_EQ(hosts.Take(At("10.0.0.1")), Taken::kYes);
 }
 
+TEST(HostCountsTest, NewLimitsAreInForceForTheNextConnections) {
+  HostCounts hosts(2, 1, {});
+  EXPECT_EQ(hosts.Take(At("10.0.0.1")), Taken::kYes);
+  hosts.SetLimits(2, 2);
+  EXPECT_EQ(hosts.Take(At("10.0.0.1")), Taken::kYes);
+  EXPECT_EQ(hosts.Take(At("10.0.0.2")), Taken::kTooMany);
+  hosts.SetLimits(3, 1);
+  EXPECT_EQ(hosts.Take(At("10.0.0.1")), Taken::kTooManyOfHost);
+  EXPECT_EQ(hosts.Take(At("10.0.0.2")), Taken::kYes);
+}
+
+TEST(HostCountsTest, AConnectionOfAProxyIsCountedForItsClientOnceThatIsKnown) {
+  HostCounts hosts(3, 1, {"10.0.0.9"}, {"10.0.0.8"});
+  EXPECT_TRUE(hosts.BeginsWithHeader(At("10.0.0.8")));
+  EXPECT_FALSE(hosts.BeginsWithHeader(At("10.0.0.9")));
+  Peer proxy = At("10.0.0.8");
+  proxy.proxy = true;
+  EXPECT_EQ(hosts.Take(proxy), Taken::kYes);
+  EXPECT_TRUE(hosts.PassTo(At("10.0.0.1")));
+  EXPECT_EQ(hosts.Take(At("10.0.0.1")), Taken::kTooManyOfHost);
+  EXPECT_EQ(hosts.Take(proxy), Taken::kYes);
+  EXPECT_FALSE(hosts.PassTo(At("10.0.0.1")));
+  hosts.Return(proxy);  // the connection still counts for it
+  hosts.Return(At("10.0.0.1"));
+  EXPECT_EQ(hosts.Take(proxy), Taken::kYes);
+  EXPECT_TRUE(hosts.PassTo(At("10.0.0.1")));
+  // A client may stand at the proxy's address, or be a proxy without a header itself.
+  EXPECT_EQ(hosts.Take(proxy), Taken::kYes);
+  EXPECT_TRUE(hosts.PassTo(At("10.0.0.8")));
+  EXPECT_FALSE(hosts.IsExempt(At("10.0.0.8")));
+  EXPECT_EQ(hosts.Take(proxy), Taken::kYes);
+  EXPECT_TRUE(hosts.PassTo(At("10.0.0.9")));
+  EXPECT_EQ(hosts.Take(proxy), Taken::kTooMany);
+}
+
 TEST(HostCountsTest, TellsWhenNearlyAllConnectionsAreTaken) {
   HostCounts hosts(16, 16, {});
   for (int taken = 0; taken < 14; ++taken) {

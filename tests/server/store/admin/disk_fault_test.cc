@@ -9,6 +9,7 @@
 #include "tests/server/store/admin/filled_store.h"
 #include "tests/server/store/sqlite/faulty_file_system.h"
 #include "tests/server/store/sqlite/faulty_vfs.h"
+#include "tests/support/fault_step.h"
 #include "tests/support/matchers.h"
 
 namespace phimap::admin_test {
@@ -128,7 +129,7 @@ TEST_P(DiskFaultTest, AFailureOfAnyOperationLeavesAllOrNothing) {
        {std::pair(Fault::kError, ENOSPC), std::pair(Fault::kErrorAfter, EIO)}) {
     int index = 0;
     std::unique_ptr<FaultyPlace> used;
-    for (;; ++index) {
+    for (;; index += testing::kFaultStep) {
       if (GetParam().changes_store) used.reset();
       if (used == nullptr) used = std::make_unique<FaultyPlace>();
       FaultyPlace& place = *used;

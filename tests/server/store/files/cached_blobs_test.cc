@@ -32,7 +32,7 @@ class CachedHarness : public BlobsHarness {
   std::unique_ptr<Blobs> Open() override {
     caches_.push_back(absl::StrCat(directory_.path(), "/cache", caches_.size()));
     std::unique_ptr<ArtifactCache> cache =
-        ArtifactCache::Open(caches_.back(), int64_t{1} << 30, PosixFileSystem()).value();
+        ArtifactCache::Open(caches_.back(), int64_t{1} << 30, PosixFileSystem(), logger_).value();
     return std::make_unique<CachedBlobs>(OriginIn(directory_.path()), std::move(cache));
   }
   // Damages the blob and all of its cached copies.
@@ -45,6 +45,7 @@ class CachedHarness : public BlobsHarness {
   }
 
  private:
+  const Logger logger_{LogLevel::kOff};
   TemporaryDirectory directory_;
   std::vector<std::string> caches_;
 };
@@ -58,7 +59,7 @@ class CachedBlobsTest : public ::testing::Test {
  protected:
   std::shared_ptr<ArtifactCache> OpenCache(int64_t max_bytes,
                                            FileSystem* file_system = PosixFileSystem()) {
-    return ArtifactCache::Open(folder(), max_bytes, file_system).value();
+    return ArtifactCache::Open(folder(), max_bytes, file_system, logger_).value();
   }
   std::string folder() const { return directory_.path() + "/cache"; }
   std::string CopyOf(const std::string& content) const {
@@ -84,6 +85,7 @@ class CachedBlobsTest : public ::testing::Test {
     return names;
   }
 
+  const Logger logger_{LogLevel::kOff};
   TemporaryDirectory directory_;
 };
 
@@ -162,7 +164,7 @@ TEST_F(CachedBlobsTest, OthersMayNotLookInto) {
 
 TEST_F(CachedBlobsTest, ASecondServerIsKeptOut) {
   const auto cache = OpenCache(10);
-  const auto second = ArtifactCache::Open(folder(), 10, PosixFileSystem());
+  const auto second = ArtifactCache::Open(folder(), 10, PosixFileSystem(), logger_);
   EXPECT_TRUE(absl::IsFailedPrecondition(second.status())) << second.status();
 }
 

@@ -69,8 +69,9 @@ TEST_F(ColdLoadTest, TakesLittleMoreThanTheArtifact) {
   std::string digest;
   std::ifstream(digest_file) >> digest;
   std::shared_ptr<PostgresDatabase> database = OpenDatabase();
+  const Logger logger{LogLevel::kOff};
   std::shared_ptr<ArtifactCache> cache =
-      ArtifactCache::Open(folder.path() + "/cache", 2 * bytes, PosixFileSystem()).value();
+      ArtifactCache::Open(folder.path() + "/cache", 2 * bytes, PosixFileSystem(), logger).value();
   CachedBlobs blobs(std::make_unique<PostgresBlobs>(database), cache);
   for (const char* from : {"the database", "the cache"}) {
     std::ofstream("/proc/self/clear_refs") << 5;  // resets the recorded peak

@@ -160,16 +160,26 @@ TEST_F(PostgresCommitTest, AStandbyThatIsNamedIsFound) {
 }
 
 TEST_F(PostgresCommitTest, AStandbyThatIsNamedAndNotConnectedIsMissing) {
-  database_->LookForStandby();
-  EXPECT_FALSE(database_->standby_missing());  // none is named
+  EXPECT_EQ(database_->facts().store_id, "");  // nobody has looked yet
+  database_->LookAtFacts();
+  const std::string store_id = database_->facts().store_id;
+  EXPECT_EQ(store_id, server_.Run("SELECT store_id FROM phimap.store").Text(0, 0));
+  EXPECT_FALSE(database_->facts().synchronous_standby_missing);  // none is named
   server_.Set("synchronous_standby_names", "nobody");
-  database_->LookForStandby();
-  EXPECT_TRUE(database_->standby_missing());
+  database_->LookAtFacts();
+  EXPECT_TRUE(database_->facts().synchronous_standby_missing);
+  EXPECT_EQ(database_->facts().standbys, 0);
   server_.Set("synchronous_standby_names", "*");
   PostgresServer standby(server_);
   server_.Await("EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')");
-  database_->LookForStandby();
-  EXPECT_FALSE(database_->standby_missing());
+  database_->LookAtFacts();
+  EXPECT_FALSE(database_->facts().synchronous_standby_missing);
+  EXPECT_EQ(database_->facts().standbys, 1);
+  standby.Stop();
+  server_.Await("NOT EXISTS (SELECT 1 FROM pg_stat_replication)");
+  database_->LookAtFacts();
+  EXPECT_EQ(database_->facts().standbys, 0);
+  EXPECT_EQ(database_->facts().store_id, store_id);
 }
 
 }  // namespace

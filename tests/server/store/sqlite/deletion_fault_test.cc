@@ -17,6 +17,7 @@
 #include "tests/server/store/sqlite/faulty_file_system.h"
 #include "tests/server/store/sqlite/faulty_vfs.h"
 #include "tests/server/store/sqlite/store_fixture.h"
+#include "tests/support/fault_step.h"
 #include "tests/support/matchers.h"
 
 namespace phimap::testing {
@@ -110,7 +111,7 @@ TEST_P(ChangeTest, RemovesNoArtifactAndOnlyWhatNothingRefersToIsGarbage) {
 TEST_P(ChangeTest, AFailedOperationChangesAllOrNothingAndTheNextAttemptWorks) {
   for (const Fault fault : {Fault::kError, Fault::kErrorAfter}) {
     for (const int error_number : {ENOSPC, EIO}) {
-      for (int index = 0;; ++index) {
+      for (int index = 0;; index += kFaultStep) {
         SCOPED_TRACE(absl::StrCat(error_number, " at operation ", index));
         TemporaryDirectory directory;
         ManualClock clock;
@@ -139,7 +140,7 @@ TEST_P(ChangeTest, AFailedOperationChangesAllOrNothingAndTheNextAttemptWorks) {
 
 TEST_P(ChangeTest, ACrashLeavesAllOrNothingAndWhatIsLeftOverIsGarbage) {
   int index = 0;
-  for (;; ++index) {
+  for (;; index += kFaultStep) {
     SCOPED_TRACE(index);
     TemporaryDirectory directory;
     ManualClock clock;

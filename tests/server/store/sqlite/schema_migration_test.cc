@@ -13,6 +13,7 @@
 #include "tests/server/store/sqlite/faulty_file_system.h"
 #include "tests/server/store/sqlite/faulty_vfs.h"
 #include "tests/server/store/sqlite/store_fixture.h"
+#include "tests/support/fault_step.h"
 
 namespace phimap::testing {
 namespace {
@@ -200,7 +201,7 @@ TEST(SchemaMigrationTest, ACrashLeavesTheOldTablesOrTheNewOnes) {
   MustOpen(fresh.path(), &clock).reset();
   const std::string new_tables = TablesOf(fresh.path());
   int index = 0;
-  for (;; ++index) {
+  for (;; index += kFaultStep) {
     SCOPED_TRACE(index);
     TemporaryDirectory directory;
     WriteOldStore(directory.path());
@@ -231,7 +232,7 @@ TEST(SchemaMigrationTest, ACrashLeavesTheOldTablesOrTheNewOnes) {
 TEST(SchemaMigrationTest, ADiskThatFailsLeavesAStoreThatOpensNextTime) {
   ManualClock clock;
   for (const int error_number : {ENOSPC, EIO}) {
-    for (int index = 0;; ++index) {
+    for (int index = 0;; index += kFaultStep) {
       SCOPED_TRACE(absl::StrCat(error_number, " at operation ", index));
       TemporaryDirectory directory;
       WriteOldStore(directory.path());

@@ -7,6 +7,7 @@
 #include "tests/server/store/sqlite/faulty_file_system.h"
 #include "tests/server/store/sqlite/faulty_vfs.h"
 #include "tests/server/store/sqlite/store_fixture.h"
+#include "tests/support/fault_step.h"
 
 namespace phimap::testing {
 namespace {
@@ -42,7 +43,7 @@ int RunChild(const std::string& data_dir, const ManualClock* clock, int index, i
 
 TEST(StoreCrashTest, AnAnsweredPublishSurvivesAndAnInterruptedOneLeavesNothing) {
   int index = 0;
-  for (;; ++index) {
+  for (;; index += kFaultStep) {
     SCOPED_TRACE(index);
     TemporaryDirectory directory;
     ManualClock clock;

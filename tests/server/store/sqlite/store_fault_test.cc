@@ -10,6 +10,7 @@
 #include "tests/server/store/sqlite/faulty_file_system.h"
 #include "tests/server/store/sqlite/faulty_vfs.h"
 #include "tests/server/store/sqlite/store_fixture.h"
+#include "tests/support/fault_step.h"
 #include "tests/support/matchers.h"
 
 namespace phimap::testing {
@@ -143,7 +144,7 @@ TEST(StoreLastingFaultTest, ADiskThatFailsForGoodLosesNoArtifactOfAVisibleVersio
 
 TEST(StoreOpenFaultTest, AFailedStartUpLeavesADirectoryThatOpensNextTime) {
   for (const int error_number : {ENOSPC, EIO, EROFS}) {
-    for (int index = 0;; ++index) {
+    for (int index = 0;; index += kFaultStep) {
       SCOPED_TRACE(absl::StrCat(error_number, " at operation ", index));
       TemporaryDirectory directory;
       ManualClock clock;
