@@ -174,8 +174,7 @@ TEST(LifecycleTest, MemoryForLessThanThreeMessagesIsWarnedOfWithBothFlags) {
     ServerProcess server(folder.path(), {absl::StrCat("--memory_bytes=", one.memory),
                                          "--max_message_bytes=1048576"});
     // Log lines appear in the order of the events, so after "store_open" any warning must be there.
-    std::string log;
-    while (log.find("store_open") == std::string::npos) log = server.process().ErrorsSoFar();
+    const std::string log = server.process().AwaitErrors("store_open");
     const auto warning =
         AllOf(HasSubstr("WARNING memory_bytes_below_three_messages"),
               HasSubstr(absl::StrCat("memory_bytes=", one.memory, " max_message_bytes=1048576")));

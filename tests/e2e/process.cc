@@ -6,11 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "core/status/check.h"
 
 extern char** environ;
@@ -79,6 +81,15 @@ std::string Process::ReadLine() {
 }
 
 std::string Process::ErrorsSoFar() const { return ReadFile(err_path_); }
+
+std::string Process::AwaitErrors(absl::string_view text) const {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  std::string errors;
+  do {
+    errors = ErrorsSoFar();
+  } while (!absl::StrContains(errors, text) && std::chrono::steady_clock::now() < until);
+  return errors;
+}
 
 void Process::Signal(int signal) { kill(pid_, signal); }
 

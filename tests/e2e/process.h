@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+
 namespace phimap::e2e {
 
 // The exit code and the output of a process.
@@ -34,6 +36,9 @@ class Process {
   std::string ReadLine();
   // What the process has written to stderr so far.
   std::string ErrorsSoFar() const;
+  // The same, once it has `text` or ten seconds have passed. A server may act before it has written
+  // the line that says so.
+  std::string AwaitErrors(absl::string_view text) const;
   void Signal(int signal);
   // Waits until the process has ended. Idempotent.
   ProcessResult Wait();

@@ -58,7 +58,7 @@ TEST_F(RestoredDatabaseTest, AServerThatWasCutOffMeanwhileServesWhatNamesMeanNow
   EXPECT_TRUE(AnswersSoon(*second, "letters@prod", 1));
   EXPECT_TRUE(AnswersSoon(*second, "letters@c", 2));
   EXPECT_EQ(MetricOf(*two, "phimap_history_changes_total"), 1);
-  EXPECT_THAT(two->process().ErrorsSoFar(), HasSubstr("history_changed"));
+  EXPECT_THAT(two->process().AwaitErrors("history_changed"), HasSubstr("history_changed"));
   // This client asks for a revision that the database has lost. It learns that without an error.
   EXPECT_EQ(Answering(*writer, "letters@prod"), 1);
   ASSERT_TRUE(writer->SetAlias("letters@2", "prod").ok());

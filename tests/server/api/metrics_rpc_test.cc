@@ -240,7 +240,9 @@ TEST_F(MetricsRpcTest, AliasesAddABoundedNumberOfSeries) {
   ASSERT_TRUE(SetAlias("digit@1", "first").ok());
   // The version of "digit" adds its five series. Its alias adds none.
   EXPECT_EQ(Series().size(), full + 5);
-  EXPECT_EQ(Value("phimap_certificates_not_shown_total"), 1);
+  // Once because it was set, and once more if its version is loaded only then.
+  EXPECT_GE(Value("phimap_certificates_not_shown_total"), 1);
+  EXPECT_LE(Value("phimap_certificates_not_shown_total"), 2);
 }
 
 TEST_F(MetricsRpcTest, CallsOfTheStoreAreCountedAndAWrongNameIsNoFault) {
