@@ -148,7 +148,9 @@ bool BuildJob::Move(BuildEvent event, absl::Status error,
   if (!next.has_value()) return false;
   // An interrupted phase says nothing about how long the phase takes.
   if (*next == BuildState::kFailed || *next == BuildState::kCancelled) timed_phase_.clear();
-  EnterPhase(PhaseOf(*next));  // first, because it may find no memory
+  // First, because these may find no memory.
+  prometheus::Counter& ended = metrics_.Ended(error);
+  EnterPhase(PhaseOf(*next));
   Gauge(snapshot_.state).Decrement();
   Gauge(*next).Increment();
   snapshot_.state = *next;
@@ -159,7 +161,7 @@ bool BuildJob::Move(BuildEvent event, absl::Status error,
   snapshot_.seconds_left = 0;
   if (IsFinished(*next)) {
     snapshot_.phase.clear();
-    metrics_.ended[static_cast<int>(snapshot_.error.code())]->Increment();
+    ended.Increment();
   }
   return true;
 }

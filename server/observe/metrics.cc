@@ -392,11 +392,8 @@ std::array<prometheus::Gauge*, kBuildStates> StateGauges(prometheus::Registry& r
   return gauges;
 }
 
-std::array<prometheus::Counter*, kStatusCodes> EndCounters(prometheus::Registry& registry) {
-  auto& family = prometheus::BuildCounter()
-                     .Name("phimap_builds_ended_total")
-                     .Help("Builds that ended, by their code.")
-                     .Register(registry);
+std::array<prometheus::Counter*, kStatusCodes> EndCounters(
+    prometheus::Family<prometheus::Counter>& family) {
   std::array<prometheus::Counter*, kStatusCodes> counters{};
   for (int i = 0; i < kStatusCodes; ++i) {
     counters[i] = &family.Add({{"code", std::string(CodeLabel(static_cast<absl::StatusCode>(i)))}});
@@ -419,15 +416,31 @@ std::array<prometheus::Histogram*, kBuildPhases> PhaseHistograms(prometheus::Reg
 }  // namespace
 
 BuildMetrics::BuildMetrics(prometheus::Registry& registry)
+    : BuildMetrics(registry, prometheus::BuildCounter()
+                                 .Name("phimap_builds_ended_total")
+                                 .Help("Builds that ended, by their code.")
+                                 .Register(registry)) {}
+
+BuildMetrics::BuildMetrics(prometheus::Registry& registry,
+                           prometheus::Family<prometheus::Counter>& ended)
     : in_state(StateGauges(registry)),
-      ended(EndCounters(registry)),
       rows(OneCounter(registry, "phimap_build_rows_total", "Rows taken into builds.")),
       seconds(OneHistogram(registry, "phimap_build_seconds",
                            "Seconds from the start of computing to the stored version.",
                            LongLatencyBuckets())),
       memory_bytes(OneGauge(registry, "phimap_build_memory_bytes",
                             "Memory reserved for unfinished builds.")),
+      ended_(EndCounters(ended)),
+      ended_at_share_(
+          &ended.Add({{"code", std::string(CodeLabel(absl::StatusCode::kResourceExhausted))},
+                      {"reason", reason::kStoreShareReached}})),
       phase_seconds_(PhaseHistograms(registry)) {}
+
+prometheus::Counter& BuildMetrics::Ended(const absl::Status& end) const {
+  const bool at_share =
+      !end.ok() && DetailOf(end).value_or(ErrorDetail()).reason == reason::kStoreShareReached;
+  return at_share ? *ended_at_share_ : *ended_[static_cast<int>(end.code())];
+}
 
 prometheus::Histogram* BuildMetrics::PhaseSeconds(absl::string_view phase) const {
   for (int i = 0; i < kBuildPhases; ++i) {

@@ -209,17 +209,23 @@ class BuildMetrics {
   // For tests. Returns null for a phase that is not counted.
   prometheus::Histogram* PhaseSeconds(absl::string_view phase) const;
 
+  // Returns the counter of builds that end so: by code, and apart from these the builds that had no
+  // more room in their caller's share of the store, which is no fault of the server.
+  prometheus::Counter& Ended(const absl::Status& end) const;
+
   // Number of builds in each state, indexed by BuildState. The last three states count only builds
   // that are still in memory.
   const std::array<prometheus::Gauge*, kBuildStates> in_state;
-  // Number of builds that ended, by their canonical status code.
-  const std::array<prometheus::Counter*, kStatusCodes> ended;
   prometheus::Counter* const rows;
   // Seconds from the start of computing to the stored version.
   prometheus::Histogram* const seconds;
   prometheus::Gauge* const memory_bytes;
 
  private:
+  BuildMetrics(prometheus::Registry& registry, prometheus::Family<prometheus::Counter>& ended);
+
+  const std::array<prometheus::Counter*, kStatusCodes> ended_;
+  prometheus::Counter* const ended_at_share_;
   const std::array<prometheus::Histogram*, kBuildPhases> phase_seconds_;
 };
 

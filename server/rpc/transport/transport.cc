@@ -2,6 +2,8 @@
 
 #include <malloc.h>
 
+#include <functional>
+#include <map>
 #include <new>
 #include <optional>
 #include <string>
@@ -126,7 +128,7 @@ constexpr absl::Duration kReturnDelay = absl::Milliseconds(200);
 
 // Counts and logs connections that were ended, or never began, because of a client's fault.
 //
-// Counts every such connection, and logs at most one of each kind every ten seconds. Not
+// Counts every such connection, and logs at most one of each reason every ten seconds. Not
 // thread-safe.
 class ClientFaultLog {
  public:
@@ -142,22 +144,23 @@ class ClientFaultLog {
  private:
   const ConnectionMetrics& metrics_;
   const Logger& logger_;
-  Seldom logs_;
-  Seldom logs_handshakes_;
+  // By reason, of which there are few.
+  std::map<std::string, Seldom, std::less<>> logs_;
+  std::map<std::string, Seldom, std::less<>> logs_handshakes_;
   Seldom logs_addresses_;
 };
 
 void ClientFaultLog::Note(const Peer& peer, ClientFault fault, absl::string_view why) {
   CounterOf(metrics_, fault).Increment();
-  if (!logs_.Now()) return;
   const FaultText text = TextOf(fault);
+  if (!logs_[text.reason].Now()) return;
   logger_.Log(LogLevel::kWarning, "connection_ended",
               {{"peer", peer.address}, {"reason", text.reason}, {"why", why}, {"help", text.help}});
 }
 
 void ClientFaultLog::NoteHandshake(const Peer& peer, const HandshakeFailure& failure) {
   metrics_.HandshakeFailed(failure.kind);
-  if (!logs_handshakes_.Now()) return;
+  if (!logs_handshakes_[failure.kind].Now()) return;
   logger_.Log(LogLevel::kWarning, "handshake_failed",
               {{"peer", peer.address},
                {"reason", failure.kind},

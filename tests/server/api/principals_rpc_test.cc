@@ -316,21 +316,22 @@ TEST_F(PrincipalsRpcTest, OnlyItsOwnerAndAnAdminCancelABuild) {
 }
 
 TEST_F(PrincipalsRpcTest, RatesAndSharesHoldAndSayWhenToComeBack) {
-  StartWith({"root admin", "shop reader rows=10", "app reader calls=3",
+  StartWith({"root admin", "shop reader rows=1", "app reader calls=3",
              "ann builder builds=2 versions=1"});
   ASSERT_THAT(BuildAs("root", "cards"), IsOk());
   EXPECT_THAT(TransformAs("shop", "cards", 10), IsOk());
   const grpc::Status rows = TransformAs("shop", "cards", 10);
   EXPECT_THAT(rows, IsError(Code::RESOURCE_EXHAUSTED, "CALLER_RATE_REACHED", _,
-                            HasSubstr("10 rows a second")));
+                            HasSubstr("1 rows a second")));
   EXPECT_GT(FactsOf(rows).retry_ms.value_or(0), 0);
-  EXPECT_LE(FactsOf(rows).retry_ms.value_or(0), 1001);
+  EXPECT_LE(FactsOf(rows).retry_ms.value_or(0), 10'001);
   EXPECT_THAT(TransformStreamAs("shop", "cards"),
               IsError(Code::RESOURCE_EXHAUSTED, "CALLER_RATE_REACHED"));
   int admitted = 0;
+  const absl::Time began = absl::Now();
   for (int i = 0; i < 20; ++i) admitted += TransformAs("app", "cards").ok() ? 1 : 0;
   EXPECT_GE(admitted, 3);
-  EXPECT_LT(admitted, 10);  // 20 calls took less than two seconds
+  EXPECT_LE(admitted, 3 * (1 + absl::ToDoubleSeconds(absl::Now() - began)));
   EXPECT_THAT(BuildAs("ann", "fraud-cards"), IsOk());
   EXPECT_THAT(BuildAs("ann", "fraud-cards"),
               IsError(Code::RESOURCE_EXHAUSTED, "STORE_SHARE_REACHED", _, HasSubstr("versions=1")));

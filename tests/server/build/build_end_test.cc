@@ -194,7 +194,7 @@ TEST_F(BuildEndTest, AttachingToAStoredBuildIsNoBuildAndTakesNoPlace) {
   EXPECT_EQ(Begin(Spec(6)).status().code(), Code::kAlreadyExists);
   EXPECT_EQ(builds_->List("").size(), 1);
   EXPECT_THAT(log_.text(), Not(HasSubstr("build_ended")));
-  EXPECT_EQ(metrics_.build().ended[static_cast<int>(Code::kCancelled)]->Value(), 0);
+  EXPECT_EQ(metrics_.build().Ended(absl::CancelledError()).Value(), 0);
 }
 
 TEST_F(BuildEndTest, ABuildWhoseVersionIsGoneIsForgotten) {

@@ -147,6 +147,23 @@ TEST(MetricsTest, APhaseOfABuildThatIsNotKnownIsNotCounted) {
   EXPECT_EQ(metrics.build().PhaseSeconds("hostile\n"), nullptr);
 }
 
+// An alert watches the codes of the server's side, which a caller alone must not set off.
+TEST(MetricsTest, ABuildAtItsCallersShareIsCountedApartFromThoseThatTheServerEnds) {
+  Metrics metrics;
+  metrics.build()
+      .Ended(MakeError(absl::StatusCode::kResourceExhausted, "STORE_SHARE_REACHED", "", "full"))
+      .Increment();
+  metrics.build()
+      .Ended(MakeError(absl::StatusCode::kResourceExhausted, "DISK_FULL", "", "full"))
+      .Increment(2);
+  metrics.build().Ended(absl::OkStatus()).Increment(3);
+  const std::string text = Scrape(metrics);
+  EXPECT_THAT(text, HasSubstr("phimap_builds_ended_total{code=\"ResourceExhausted\","
+                              "reason=\"STORE_SHARE_REACHED\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("phimap_builds_ended_total{code=\"ResourceExhausted\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("phimap_builds_ended_total{code=\"OK\"} 3\n"));
+}
+
 TEST(MetricsTest, CodesAreNamedAsGoNamesThem) {
   EXPECT_EQ(CodeLabel(StatusCode::kOk), "OK");
   EXPECT_EQ(CodeLabel(StatusCode::kCancelled), "Canceled");

@@ -125,7 +125,7 @@ TEST_F(SpanExporterTest, AHangingCollectorCostsABoundedQueueAndNoTime) {
 }
 
 TEST_F(SpanExporterTest, SpansAreGivenUpWhenTheCollectorIsAwayForTooLong) {
-  options_.give_up = milliseconds(50);
+  options_.give_up = milliseconds(500);
   SpanExporter& exporter = Start(Gone());
   for (int i = 0; i < 10; ++i) exporter.Add(SpanOf(i));
   Await(*metrics_.dropped_undelivered, 10);
@@ -149,14 +149,12 @@ TEST_F(SpanExporterTest, ACollectorThatDoesNotAnswerInTimeIsTriedAgain) {
 TEST_F(SpanExporterTest, ABusyCollectorIsAskedAgainAfterTheTimeThatItNames) {
   collector_.AnswerWith("503 Service Unavailable", "", "Retry-After: 1\r\n");
   SpanExporter& exporter = Start();
+  const auto began = std::chrono::steady_clock::now();
   exporter.Add(SpanOf(0));
-  collector_.AwaitRequests(1);
-  const auto first = std::chrono::steady_clock::now();
   Await(*metrics_.failures, 1);
   collector_.AnswerWith("200 OK");
   collector_.AwaitRequests(2);
-  // The first time was taken after the request had arrived, which is a little late.
-  EXPECT_GE(std::chrono::steady_clock::now() - first, milliseconds(900));
+  EXPECT_GE(std::chrono::steady_clock::now() - began, milliseconds(1000));
   Await(*metrics_.sent, 1);
   EXPECT_EQ(Dropped(), 0);
 }

@@ -109,13 +109,15 @@ class ProxiedConnectionTest : public ::testing::Test {
   }
   static bool Calls(RawHttp2Client& client) { return client.AwaitEnd(client.Call("/any")); }
 
-  // Whether the server has refused `count` connections of proxies for their headers.
-  bool AwaitRefused(double count) const {
+  // Whether the server has refused `count` connections of proxies for their headers, and has told
+  // of the first.
+  bool AwaitRefused(double count) {
+    const auto refused = [&] {
+      return metrics_.ended_for_proxy_header->Value() == count && !lines().empty();
+    };
     const absl::Time until = SteadyNow() + absl::Seconds(10);
-    while (metrics_.ended_for_proxy_header->Value() != count && SteadyNow() < until) {
-      std::this_thread::yield();
-    }
-    return metrics_.ended_for_proxy_header->Value() == count;
+    while (!refused() && SteadyNow() < until) std::this_thread::yield();
+    return refused();
   }
   std::vector<std::string> lines() {
     MutexLock lock(&mutex_);

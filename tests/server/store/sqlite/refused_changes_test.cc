@@ -25,8 +25,9 @@ class LeavingDatabase final : public SqlDatabase {
 
   absl::Status Read(Body body) override { return database_->Read(body); }
   absl::Status Write(Body body, IsStored is_stored, absl::string_view what) override {
+    const bool gone = away;  // first, because who sees the write may bring the database back
     ++writes;
-    if (away) return absl::UnavailableError("the database is away");
+    if (gone) return absl::UnavailableError("the database is away");
     const absl::Status written = database_->Write(body, is_stored, what);
     if (!in_doubt_once.exchange(false)) return written;
     return MakeError(absl::StatusCode::kUnavailable, reason::kCommitInDoubt, "", "");
