@@ -18,6 +18,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "bench/interleaved.h"
 #include "core/status/check.h"
 #include "server/admission/access_control.h"
@@ -86,7 +87,7 @@ void Ask(const Client& client, const RequestHead& head, CallerShares& callers) {
   Caller caller;
   caller.authorizations = static_cast<size_t>(head.Count("authorization"));
   caller.authorization = head.Find("authorization");
-  const bool admitted = client.access->Admit(caller, kMethod, Role::kReader).ok();
+  const bool admitted = client.access->Admit(caller, kMethod, Role::kReader, absl::Now()).ok();
   PHIMAP_CHECK(admitted == client.admitted);
   if (admitted) PHIMAP_CHECK(callers.Take(caller.authorization).has_value());
 }

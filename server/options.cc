@@ -214,7 +214,8 @@ void AddCallerFlags(CLI::App& app, ServerOptions& options) {
       ->check(IntegerFrom(kLeastMemoryBytes, kTiB))
       ->capture_default_str();
   app.add_option("--max_calls_per_caller", options.max_calls_per_caller,
-                 "Maximum number of concurrent calls of one token or TLS certificate.")
+                 "Maximum number of concurrent calls of one caller: a name of the token file, or a "
+                 "token or TLS certificate without one.")
       ->check(IntegerFrom(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--max_connections", options.max_connections,

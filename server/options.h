@@ -71,7 +71,7 @@ struct ServerOptions {
   int max_connection_age_seconds = 0;
   int max_connection_age_grace_seconds = 0;
   int io_threads = 1;
-  // Maximum concurrent calls of one token or TLS certificate.
+  // Maximum concurrent calls of one caller: a name, or a token or TLS certificate without one.
   int max_calls_per_caller = 1000;
   // Maximum connections to the API.
   int max_connections = 4096;

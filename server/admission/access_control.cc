@@ -134,10 +134,14 @@ PrincipalPointer AccessControl::WhoIs(const Caller& caller) const {
 }
 
 absl::StatusOr<Admitted> AccessControl::Admit(const Caller& caller, absl::string_view method,
-                                              Role needed) const {
+                                              Role needed, absl::Time now) const {
   if (open()) return Admitted();
   absl::StatusOr<Admitted> admitted = Identify(caller);
-  if (!admitted.ok() || admitted->role >= needed) return admitted;
+  if (!admitted.ok()) return admitted;
+  if (admitted->principal != nullptr) {
+    PHIMAP_RETURN_IF_ERROR(admitted->principal->Spend(Rated::kCalls, 1, now));
+  }
+  if (admitted->role >= needed) return admitted;
   const Role role = admitted->role;
   return MakeError(
       absl::StatusCode::kPermissionDenied, reason::kRoleTooLow, "",

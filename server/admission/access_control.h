@@ -41,6 +41,11 @@ struct Caller {
 struct Admitted {
   Role role = Role::kAdmin;
   PrincipalPointer principal = nullptr;
+
+  // Whether the caller administers the server: an admin of some names alone does not.
+  bool administers() const {
+    return role == Role::kAdmin && (principal == nullptr || principal->names.empty());
+  }
 };
 
 class AccessControl {
@@ -60,7 +65,10 @@ class AccessControl {
   // Returns who calls if `caller` may call `method`, which needs the role `needed`. Otherwise
   // returns UNAUTHENTICATED (reasons TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN, TOKEN_EXPIRED,
   // TLS_CERTIFICATE_MISSING) or PERMISSION_DENIED (ROLE_TOO_LOW), with the remedy.
-  absl::StatusOr<Admitted> Admit(const Caller& caller, absl::string_view method, Role needed) const;
+  // A call of a known caller counts for its rate at `now`, also one that its role does not allow;
+  // RESOURCE_EXHAUSTED (CALLER_RATE_REACHED) if there are too many.
+  absl::StatusOr<Admitted> Admit(const Caller& caller, absl::string_view method, Role needed,
+                                 absl::Time now) const;
   // Returns whom the token, certificate or user of `caller` stands for, also if it has expired;
   // null if that is not known. For calls that were refused.
   PrincipalPointer WhoIs(const Caller& caller) const;

@@ -133,7 +133,7 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::LookUp(const BuildId& id,
     if (elsewhere) return AttachElsewhere(id, digest, *claim);
   }
   // Before the rows are sent; the transaction that stores the version checks it again.
-  PHIMAP_RETURN_IF_ERROR(store_.CheckShare(order.origin));
+  PHIMAP_RETURN_IF_ERROR(store_.CheckCanAdd(order.origin));
   absl::StatusOr<Attachment> entered = Enter(id, order, digest);
   if (!entered.ok() || entered->attached || claims == nullptr) return entered;
   return Claim(entered->job);

@@ -12,20 +12,21 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/thread/mutex.h"
 #include "core/thread/start_thread.h"
 
 namespace phimap {
 
-bool LogRate::Admit(LogLevel level, absl::string_view event, Clock::time_point now) {
+bool LogRate::Admit(LogLevel level, absl::string_view event, absl::string_view caller,
+                    Clock::time_point now) {
   if (level == LogLevel::kDebug) return true;
+  const std::string key = absl::StrCat(event, " ", caller);
   MutexLock lock(&mutex_);
   auto& buckets = buckets_[static_cast<size_t>(level)];
-  auto found = buckets.find(event);
-  if (found == buckets.end()) {
-    found = buckets.emplace(std::string(event), Bucket{options_.burst, now}).first;
-  }
+  auto found = buckets.find(key);
+  if (found == buckets.end()) found = buckets.emplace(key, Bucket{options_.burst, now}).first;
   Bucket& bucket = found->second;
   // Threads may arrive here in another order than that in which they read the clock, so `now` may
   // be earlier than `bucket.filled`.
@@ -241,6 +242,18 @@ Logger::Logger(LogLevel level, LogFormat format)
 Logger::Logger(LogLevel level, Sink sink, LogFormat format)
     : level_(level), format_(format), sink_(std::move(sink)) {}
 
+namespace {
+
+// Who did what a line tells; "" if nobody known.
+absl::string_view CallerIn(std::initializer_list<LogField> fields) {
+  for (const LogField& field : fields) {
+    if (field.key == "caller") return field.value.text();
+  }
+  return "";
+}
+
+}  // namespace
+
 bool Logger::SamplesCall() const {
   const int64_t sampling = sampling_.load(std::memory_order_relaxed);
   return sampling > 0 && calls_.fetch_add(1, std::memory_order_relaxed) % sampling == 0;
@@ -250,7 +263,9 @@ void Logger::Log(LogLevel level, absl::string_view event,
                  std::initializer_list<LogField> fields) const {
   if (!Enabled(level)) return;
   if (sink_) return sink_(FormatLogLine(absl::Now(), level, event, fields, format_));
-  if (!rate_->Admit(level, event, LogRate::Clock::now())) return writer_->DropForRate();
+  if (!rate_->Admit(level, event, CallerIn(fields), LogRate::Clock::now())) {
+    return writer_->DropForRate();
+  }
   writer_->Write(FormatLogLine(absl::Now(), level, event, fields, format_));
 }
 

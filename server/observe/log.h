@@ -34,12 +34,13 @@ namespace phimap {
 
 // Limits the log lines per second of each event.
 //
-// Limits the number of log lines. Each level of each event has its own token bucket. So errors of
-// clients, however frequent, cannot displace warnings and errors of the server. Lines of level
-// debug are not limited: an operator who turns them on wants all of them.
+// Limits the number of log lines. Each level of each event has its own token bucket, and of what
+// known callers do one for each caller. So errors of clients, however frequent, cannot displace
+// warnings and errors of the server, nor one caller's those of another. Lines of level debug are
+// not limited: an operator who turns them on wants all of them.
 //
-// Requires: each event is a literal in the source, never made from data, because each event has a
-// bucket. Thread-safe.
+// Requires: each event is a literal in the source, and each caller a name in the operator's token
+// file, never made from data, because each has a bucket. Thread-safe.
 class LogRate {
  public:
   using Clock = std::chrono::steady_clock;
@@ -53,7 +54,8 @@ class LogRate {
   explicit LogRate(const Options& options) : options_(options) {}
 
   // Returns whether a line may be written at `now`, and counts the line if so.
-  bool Admit(LogLevel level, absl::string_view event, Clock::time_point now);
+  bool Admit(LogLevel level, absl::string_view event, absl::string_view caller,
+             Clock::time_point now);
 
  private:
   struct Bucket {
@@ -63,7 +65,7 @@ class LogRate {
 
   const Options options_;
   Mutex mutex_;
-  // Indexed by level, then keyed by event.
+  // Indexed by level, then keyed by event and caller.
   std::array<absl::flat_hash_map<std::string, Bucket>, 5> buckets_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -67,6 +67,11 @@ absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text) {
                    absl::StrCat("expected text or json, got \"", text, "\""));
 }
 
+absl::string_view LogValue::text() const {
+  const std::string* const text = std::get_if<std::string>(&value_);
+  return text == nullptr ? absl::string_view() : *text;
+}
+
 bool LogValue::empty() const {
   if (const auto* const text = std::get_if<std::string>(&value_)) return text->empty();
   if (const auto* const number = std::get_if<double>(&value_)) return !std::isfinite(*number);

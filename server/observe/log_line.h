@@ -48,6 +48,8 @@ class LogValue {
       : LogValue(value.has_value() ? LogValue(*value) : LogValue(std::nullopt)) {}
 
   bool empty() const;
+  // The text; "" if the value is none.
+  absl::string_view text() const;
   void AppendAsText(std::string& out) const;
   void AppendAsJson(std::string& out) const;
 

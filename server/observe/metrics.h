@@ -169,6 +169,7 @@ struct ConnectionMetrics {
   prometheus::Counter* const ended_for_refused_calls;
   prometheus::Counter* const ended_for_no_call;
   prometheus::Counter* const ended_for_proxy_header;
+  prometheus::Counter* const ended_for_certificate;
   // Requests that were not gRPC, by the status of HTTP with which they were refused.
   prometheus::Counter* const http_405;
   prometheus::Counter* const http_415;

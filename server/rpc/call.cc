@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/status/check.h"
@@ -587,7 +588,8 @@ void RecordOfCaller(const CallEnvironment& environment, const CallEnd& end,
     entry.mapping = std::string(named.mapping);
     entry.alias = std::string(alias.empty() ? named.alias : alias);
     entry.build_id = std::string(BuildIdForLog(end.names->build_id));
-    entry.version = named.version.value_or(0);
+    const bool deletes = absl::EndsWith(end.method.metrics.full_name, "/DeleteVersion");
+    (deletes ? entry.previous_version : entry.version) = named.version.value_or(0);
     entry.digest = std::string(named.digest);
   }
   if (!end.refused_mapping.empty()) entry.mapping = std::string(end.refused_mapping);

@@ -223,10 +223,7 @@ absl::StatusOr<Admitted> Dispatcher::Check(const Caller& caller, const RequestHe
   if (entry.access == Access::kByRole && &entry != unknown_.get()) {
     PHIMAP_ASSIGN_OR_RETURN(
         admitted,
-        environment_.access.Admit(caller, entry.method.metrics.full_name, entry.method.role));
-    if (admitted.principal != nullptr) {
-      PHIMAP_RETURN_IF_ERROR(admitted.principal->Spend(Rated::kCalls, 1, now));
-    }
+        environment_.access.Admit(caller, entry.method.metrics.full_name, entry.method.role, now));
   }
   if (entry.method.open == nullptr) {
     const absl::string_view service = path.substr(0, path.rfind('/'));
@@ -256,7 +253,7 @@ absl::StatusOr<CallerShares::Share> Dispatcher::ShareOf(const Peer& peer, const 
   const bool by_role = entry.access == Access::kByRole;
   std::optional<CallerShares::Share> share =
       by_role ? environment_.callers.Take(environment_.access.ShareKeyOf(caller, admitted),
-                                          /*administers=*/admitted.role == Role::kAdmin)
+                                          admitted.administers())
               : open_calls_.Take(peer.unix_socket ? "" : peer.address);
   if (share.has_value()) return *std::move(share);
   return by_role ? TooManyCalls(environment_.callers.max_calls()) : TooManyOpenCalls(kMaxOpenCalls);

@@ -260,7 +260,8 @@ absl::StatusOr<VersionRecord> Store::Publish(const PublishRequest& request,
   });
 }
 
-absl::Status Store::CheckShare(const ChangeOrigin& origin) {
+absl::Status Store::CheckCanAdd(const ChangeOrigin& origin) {
+  if (check_audit_) PHIMAP_RETURN_IF_ERROR(check_audit_());
   if (origin.principal.empty() || origin.stored == StoreShare()) return absl::OkStatus();
   return database_->Read(
       [&](SqlSession& session) { return CheckShareIn(session, origin, /*bytes=*/0); });

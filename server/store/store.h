@@ -205,9 +205,11 @@ class Store {
     check_audit_ = std::move(check);
     audit_changed_ = std::move(changed);
   }
-  // RESOURCE_EXHAUSTED (STORE_SHARE_REACHED) if the caller's versions take as much of the store as
-  // they may. Publish and Import check it too, in the transaction that adds a version.
-  absl::Status CheckShare(const ChangeOrigin& origin);
+  // Says before a version is computed whether it could be added: UNAVAILABLE
+  // (AUDIT_LOG_NOT_WRITABLE), or RESOURCE_EXHAUSTED (STORE_SHARE_REACHED) if the caller's versions
+  // take as much of the store as they may. Publish and Import check both too, the share in the
+  // transaction that adds a version.
+  absl::Status CheckCanAdd(const ChangeOrigin& origin);
 
   // Removes builds that ended more than kBuildRetention ago, and returns their number; removes
   // operations that ended more than kOperationRetention ago. Changes no names, and therefore not

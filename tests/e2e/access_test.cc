@@ -325,7 +325,10 @@ TEST_F(AccessTest, ARevokedCertificateIsRefused) {
   EXPECT_LT(left, 49 * 3600);
   of_good.Cancel();
   server.process().Signal(SIGTERM);
-  EXPECT_THAT(server.process().Wait().err, HasSubstr("certificate revoked: /CN=localhost sha256:"));
+  const std::string log = server.process().Wait().err;
+  EXPECT_THAT(log, HasSubstr("certificate revoked: /CN=localhost sha256:"));
+  EXPECT_THAT(log,
+              HasSubstr("reason=certificate why=\"the client's TLS certificate has expired or"));
 }
 
 TEST_F(AccessTest, AUserOfTheUnixSocketIsACallerToo) {

@@ -15,7 +15,7 @@ class RunTestsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "CTestTestfile.cmake").write_text("".join(
-                f'add_test({test} sh -c "{command}")\nset_tests_properties({test} PROPERTIES TIMEOUT 1)\n'
+                f'add_test({test} sh -c "{command}")\nset_tests_properties({test} PROPERTIES TIMEOUT 1 SKIP_RETURN_CODE 77)\n'
                 for test, command in commands.items()))
             done = subprocess.run([RUN_TESTS, folder], capture_output=True, text=True, check=False)
             return done.returncode, done.stdout.splitlines()[-1]
@@ -30,7 +30,10 @@ class RunTestsTest(unittest.TestCase):
 
     def test_a_few_that_fail_at_first_run_again_and_are_named(self):
         self.assertEqual(self.run_tests(one="true", **self.once(two="exit 1")), (0, "2 passed, 0 failed (failed at first: two)"))
-        self.assertEqual(self.run_tests(one="false", **self.once(two="exit 1")), (8, "0 passed, 2 failed (failed at first: one two)"))
+        self.assertEqual(self.run_tests(one="false", **self.once(two="exit 1")), (8, "1 passed, 1 failed (failed at first: one two)"))
+
+    def test_what_is_skipped_has_neither_passed_nor_failed(self):
+        self.assertEqual(self.run_tests(one="true", two="exit 77"), (0, "1 passed, 0 failed"))
 
     def test_many_failures_crashes_hangs_and_reports_of_sanitizers_are_not_tried_again(self):
         four = self.once(one="exit 1", two="exit 1", three="exit 1", four="exit 1")

@@ -71,6 +71,7 @@ class Channel {
     kWantsWrite,  // retry when the socket is writable
     kClosed,      // closed by the peer or by an error
     kFlooded,     // the peer sends TLS records without data one after another
+    kDistrusted,  // the peer's certificate has expired or was revoked since the handshake
   };
   struct Result {
     State state;

@@ -166,6 +166,7 @@ void Connection::GoOnAfterHandshakeStep(Channel::State state) {
       return;
     case Channel::State::kClosed:
     case Channel::State::kFlooded:
+    case Channel::State::kDistrusted:
       break;
   }
   const HandshakeFailure& failure = channel_->handshake_failure();
@@ -269,9 +270,20 @@ void Connection::OnNothingRead(Channel::State state) {
     // A client of HTTP/1.1 may have said that nothing more follows, and still read its answer.
     return door_.http1 ? SendAndEnd() : End();
   }
+  if (state == Channel::State::kDistrusted) return EndDistrusted();
   if (state != Channel::State::kFlooded) return;
   session_->EndForFault(ClientFault::kTlsRecords, "too many TLS records without data");
   SendAndEnd();
+}
+
+void Connection::BlameDistrusted() {
+  owner_.blamed(peer_, ClientFault::kCertificate,
+                "the client's TLS certificate has expired or was revoked since the handshake");
+}
+
+void Connection::EndDistrusted() {
+  BlameDistrusted();
+  End();
 }
 
 std::optional<size_t> Connection::Feed(absl::string_view bytes) {
@@ -352,6 +364,10 @@ bool Connection::SendShare() {
     const bool full = OutputFull();
     const size_t unsent = output_.size();
     const Channel::State sent = channel_->Write(output_);
+    if (sent == Channel::State::kDistrusted) {
+      BlameDistrusted();
+      return false;
+    }
     if (sent == Channel::State::kClosed) return false;
     stall_watch_.NoteWritten(static_cast<int64_t>(unsent - output_.size()));
     write_blocked_ = sent == Channel::State::kWantsWrite;

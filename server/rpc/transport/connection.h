@@ -238,6 +238,9 @@ class Connection final : public Pollable {
   // Makes the client that the header names the peer.
   void TakeProxyHeader();
   void RefuseProxyHeader(absl::string_view why);
+  // Says that the client's certificate counts no longer.
+  void BlameDistrusted();
+  void EndDistrusted();
   void BeginHandshake();
   void ContinueHandshake();
   void HandshakeStepDone(Channel::State state, const Peer& peer);

@@ -30,6 +30,7 @@ enum class ClientFault {
   kRefusedCalls,
   kNoCall,
   kProxyHeader,
+  kCertificate,
 };
 
 class Session {

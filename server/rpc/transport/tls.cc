@@ -314,7 +314,7 @@ class Tls final : public Channel {
   }
 
   Result Read(char* data, size_t size) override {
-    if (!IsAccepted()) return {State::kClosed};
+    if (!IsAccepted()) return {State::kDistrusted};
     BlockBrokenPipes();
     ERR_clear_error();
     size_t got = 0;
@@ -330,7 +330,7 @@ class Tls final : public Channel {
   // OpenSSL requires that a failed write is retried with the same bytes, so they are copied out of
   // the queue.
   State Write(OutputQueue& queue) override {
-    if (!IsAccepted()) return State::kClosed;
+    if (!IsAccepted()) return State::kDistrusted;
     BlockBrokenPipes();
     while (true) {
       if (record_size_ == 0 && !FillRecord(queue)) return State::kDone;

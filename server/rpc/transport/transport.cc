@@ -72,6 +72,10 @@ FaultText TextOf(ClientFault fault) {
               "header of the PROXY protocol, version 2; have the proxy send it (in HAProxy, "
               "send-proxy-v2 and check-send-proxy), or give the address in --proxy instead; other "
               "programs on the proxy's machine must connect by the proxy"};
+    case ClientFault::kCertificate:
+      return {"certificate",
+              "the client's streams ended with its connection; give it another certificate, or "
+              "correct the list of --tls_client_crl"};
   }
   return {"", ""};
 }
@@ -94,6 +98,8 @@ prometheus::Counter& CounterOf(const ConnectionMetrics& metrics, ClientFault fau
       return *metrics.ended_for_no_call;
     case ClientFault::kProxyHeader:
       return *metrics.ended_for_proxy_header;
+    case ClientFault::kCertificate:
+      return *metrics.ended_for_certificate;
     case ClientFault::kProtocol:
       break;
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
@@ -43,7 +44,7 @@ class AccessControlTest : public ::testing::Test {
 TEST_F(AccessControlTest, WithNeitherTokensNorCertificatesEveryoneMayDoEverything) {
   const AccessControl access(nullptr, std::nullopt);
   EXPECT_TRUE(access.open());
-  for (const Role role : kRoles) EXPECT_TRUE(access.Admit({}, "m", role).ok());
+  for (const Role role : kRoles) EXPECT_TRUE(access.Admit({}, "m", role, absl::Now()).ok());
 }
 
 TEST_F(AccessControlTest, ATokenMayWhatItsRoleAndThoseBelowMay) {
@@ -53,9 +54,10 @@ TEST_F(AccessControlTest, ATokenMayWhatItsRoleAndThoseBelowMay) {
     const std::string authorization = absl::StrCat("Bearer ", TokenOf(has));
     for (const Role needed : kRoles) {
       SCOPED_TRACE(absl::StrCat(RoleName(has), " calls for ", RoleName(needed)));
-      const absl::Status status =
-          access.Admit({.authorization = authorization, .authorizations = 1}, "method", needed)
-              .status();
+      const absl::Status status = access
+                                      .Admit({.authorization = authorization, .authorizations = 1},
+                                             "method", needed, absl::Now())
+                                      .status();
       EXPECT_EQ(status.ok(), has >= needed);
       if (status.ok()) continue;
       EXPECT_THAT(status, IsError(Code::kPermissionDenied, "ROLE_TOO_LOW"));
@@ -71,7 +73,7 @@ TEST_F(AccessControlTest, ACallerIsOneHoweverItIsSpelled) {
   for (const char* scheme : {"Bearer ", "bearer ", "bEARER "}) {
     const std::string authorization = absl::StrCat(scheme, TokenOf(Role::kReader));
     const Caller caller{.authorization = authorization, .authorizations = 1};
-    const Admitted admitted = by_token.Admit(caller, "m", Role::kReader).value();
+    const Admitted admitted = by_token.Admit(caller, "m", Role::kReader, absl::Now()).value();
     EXPECT_EQ(by_token.ShareKeyOf(caller, admitted), TokenOf(Role::kReader));
   }
   // If the server does not use tokens, a token in a call has no influence on the caller's identity.
@@ -84,6 +86,33 @@ TEST_F(AccessControlTest, ACallerIsOneHoweverItIsSpelled) {
             "digest");
 }
 
+// A call that the role does not allow counts too: it costs the server as much.
+TEST_F(AccessControlTest, CallsOfEachRoleCountForTheRateAndOnlyAnAdminOfAllNamesAdministers) {
+  const std::string path = folder_.path() + "/limited";
+  std::ofstream(path) << "app reader first-token-0123456789 calls=3\n"
+                         "team admin second-token-0123456789 names=team-*\n"
+                         "ops admin third-token-0123456789\n";
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  const AccessControl access(TokenFile::Open(path, logger_).value(), std::nullopt);
+  const Caller app{.authorization = "Bearer first-token-0123456789", .authorizations = 1};
+  const absl::Time now = absl::Now();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(access.Admit(app, "m", Role::kAdmin, now).status(),
+                IsError(Code::kPermissionDenied, "ROLE_TOO_LOW"));
+  }
+  EXPECT_THAT(access.Admit(app, "m", Role::kAdmin, now).status(),
+              IsError(Code::kResourceExhausted, "CALLER_RATE_REACHED"));
+  EXPECT_THAT(access.Admit(app, "m", Role::kReader, now).status(),
+              IsError(Code::kResourceExhausted, "CALLER_RATE_REACHED"));
+  const auto administers = [&](absl::string_view authorization) {
+    const Caller caller{.authorization = authorization, .authorizations = 1};
+    return access.Admit(caller, "m", Role::kAdmin, now)->administers();
+  };
+  EXPECT_FALSE(administers("Bearer second-token-0123456789"));
+  EXPECT_TRUE(administers("Bearer third-token-0123456789"));
+  EXPECT_TRUE(Admitted().administers());
+}
+
 TEST_F(AccessControlTest, TokensOfANameAreOneCallerAndAnExpiredOneIsNone) {
   const std::string path = folder_.path() + "/named";
   std::ofstream(path)
@@ -94,13 +123,13 @@ TEST_F(AccessControlTest, TokensOfANameAreOneCallerAndAnExpiredOneIsNone) {
   const auto key = [&](const std::string& token) {
     const std::string authorization = absl::StrCat("Bearer ", token);
     const Caller caller{.authorization = authorization, .authorizations = 1};
-    const Admitted admitted = access.Admit(caller, "m", Role::kReader).value();
+    const Admitted admitted = access.Admit(caller, "m", Role::kReader, absl::Now()).value();
     return std::string(access.ShareKeyOf(caller, admitted));
   };
   EXPECT_EQ(key("first-token-0123456789"), key("second-token-0123456789"));
   EXPECT_NE(key("first-token-0123456789"), key("third-token-0123456789"));
   const Caller expired{.authorization = "Bearer fourth-token-0123456789", .authorizations = 1};
-  EXPECT_THAT(access.Admit(expired, "m", Role::kReader).status(),
+  EXPECT_THAT(access.Admit(expired, "m", Role::kReader, absl::Now()).status(),
               IsError(Code::kUnauthenticated, "TOKEN_EXPIRED"));
   // It is refused, but it is known whose it was.
   const PrincipalPointer known = access.WhoIs(expired);
@@ -123,10 +152,10 @@ TEST_F(AccessControlTest, ATokenMeansWhatTheFileInForceSays) {
     for (int i = 0; i < 300; ++i) {
       const std::string authorization = absl::StrCat("Bearer ", token(i));
       const Caller caller{.authorization = authorization, .authorizations = 1};
-      EXPECT_EQ(many.Admit(caller, "m", Role::kReader)->principal->name,
+      EXPECT_EQ(many.Admit(caller, "m", Role::kReader, absl::Now())->principal->name,
                 absl::StrCat("caller-", i));
       if (i % 50 == 0) {
-        EXPECT_FALSE(other.Admit(caller, "m", Role::kReader).ok());
+        EXPECT_FALSE(other.Admit(caller, "m", Role::kReader, absl::Now()).ok());
       }
     }
   }
@@ -159,14 +188,14 @@ TEST_F(AccessControlTest, WithoutAKnownTokenNobodyMayAnything) {
                         .authorizations = c.times,
                         .certificate_verified = true,
                         .unix_socket = true};
-    EXPECT_THAT(access.Admit(caller, "method", Role::kReader).status(),
+    EXPECT_THAT(access.Admit(caller, "method", Role::kReader, absl::Now()).status(),
                 IsError(Code::kUnauthenticated, c.reason, _,
                         AllOf(Not(HasSubstr("secret")), Not(HasSubstr("0123456789")))));
   }
   EXPECT_TRUE(access
                   .Admit({.authorization = absl::StrCat("bEARER ", TokenOf(Role::kAdmin)),
                           .authorizations = 1},
-                         "method", Role::kAdmin)
+                         "method", Role::kAdmin, absl::Now())
                   .ok());
 }
 
@@ -174,10 +203,11 @@ TEST_F(AccessControlTest, ACertificateGivesItsRoleAndTheSocketOfTheOwnUserEveryR
   const AccessControl access(nullptr, Role::kBuilder);
   EXPECT_FALSE(access.open());
   const Caller verified{.certificate_verified = true};
-  EXPECT_TRUE(access.Admit(verified, "m", Role::kBuilder).ok());
-  EXPECT_EQ(access.Admit(verified, "m", Role::kAdmin).status().code(), Code::kPermissionDenied);
-  EXPECT_TRUE(access.Admit({.unix_socket = true}, "m", Role::kAdmin).ok());
-  EXPECT_THAT(access.Admit({}, "m", Role::kReader).status(),
+  EXPECT_TRUE(access.Admit(verified, "m", Role::kBuilder, absl::Now()).ok());
+  EXPECT_EQ(access.Admit(verified, "m", Role::kAdmin, absl::Now()).status().code(),
+            Code::kPermissionDenied);
+  EXPECT_TRUE(access.Admit({.unix_socket = true}, "m", Role::kAdmin, absl::Now()).ok());
+  EXPECT_THAT(access.Admit({}, "m", Role::kReader, absl::Now()).status(),
               IsError(Code::kUnauthenticated, "TLS_CERTIFICATE_MISSING"));
 }
 

@@ -342,6 +342,20 @@ TEST_F(PrincipalsRpcTest, RatesAndSharesHoldAndSayWhenToComeBack) {
   EXPECT_THAT(metrics, HasSubstr("phimap_caller_refused_total{caller=\"shop\"} 2"));
 }
 
+// The version that was to be deleted is what the name meant before, as in the entry of a deletion.
+TEST_F(PrincipalsRpcTest, TheEntryOfARefusedDeletionDoesNotLookLikeANewVersion) {
+  StartWith({"root admin", "ann builder names=ann-*"});
+  ASSERT_THAT(BuildAs("root", "cards"), IsOk());
+  EXPECT_THAT(AskAs("ann", &MappingStub::DeleteVersion, "reference: 'cards@1'"),
+              IsError(Code::NOT_FOUND, "MAPPING_NOT_FOUND"));
+  std::vector<v1::AuditEntry> audit;
+  while (audit.size() < 2) audit = AuditAs("root");
+  EXPECT_EQ(audit.front().method(), "phimap.v1.MappingService/DeleteVersion");
+  EXPECT_EQ(audit.front().outcome(), "NOT_FOUND");
+  EXPECT_EQ(audit.front().previous_version(), 1);
+  EXPECT_EQ(audit.front().version(), 0);
+}
+
 // Sends a request that changes something by each method that can, and finds its entry.
 TEST_F(PrincipalsRpcTest, EachMethodThatChangesHasItsEntry) {
   StartWith({"root admin"});

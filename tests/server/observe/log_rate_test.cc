@@ -9,9 +9,10 @@ using std::chrono::milliseconds;
 class LogRateTest : public ::testing::Test {
  protected:
   // Offers `lines` log lines at time now_, and returns how many are admitted.
-  int Admitted(int lines, LogLevel level = LogLevel::kInfo, const char* event = "rpc") {
+  int Admitted(int lines, LogLevel level = LogLevel::kInfo, const char* event = "rpc",
+               const char* caller = "") {
     int admitted = 0;
-    for (int i = 0; i < lines; ++i) admitted += rate_.Admit(level, event, now_) ? 1 : 0;
+    for (int i = 0; i < lines; ++i) admitted += rate_.Admit(level, event, caller, now_) ? 1 : 0;
     return admitted;
   }
 
@@ -40,6 +41,13 @@ TEST_F(LogRateTest, AFloodOfOneEventTakesNothingFromOthersNorFromErrors) {
   EXPECT_EQ(Admitted(100, LogLevel::kInfo, "build_done"), 20);
   EXPECT_EQ(Admitted(100, LogLevel::kWarning), 20);
   EXPECT_EQ(Admitted(100, LogLevel::kError), 20);
+}
+
+TEST_F(LogRateTest, AFloodOfOneCallerTakesNothingFromOthers) {
+  EXPECT_EQ(Admitted(100, LogLevel::kInfo, "rpc", "shop"), 20);
+  EXPECT_EQ(Admitted(100, LogLevel::kInfo, "rpc", "mill"), 20);
+  EXPECT_EQ(Admitted(100), 20);
+  EXPECT_EQ(Admitted(100, LogLevel::kInfo, "rpc", "shop"), 0);
 }
 
 TEST_F(LogRateTest, DebugIsNotLimited) { EXPECT_EQ(Admitted(1000, LogLevel::kDebug), 1000); }
