@@ -328,7 +328,7 @@ TEST_F(AccessTest, ARevokedCertificateIsRefused) {
   const std::string log = server.process().Wait().err;
   EXPECT_THAT(log, HasSubstr("certificate revoked: /CN=localhost sha256:"));
   EXPECT_THAT(log,
-              HasSubstr("reason=certificate why=\"the client's TLS certificate has expired or"));
+              HasSubstr("reason=certificate why=\"the TLS certificate of the client has expired"));
 }
 
 TEST_F(AccessTest, AUserOfTheUnixSocketIsACallerToo) {

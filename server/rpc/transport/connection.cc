@@ -278,7 +278,7 @@ void Connection::OnNothingRead(Channel::State state) {
 
 void Connection::BlameDistrusted() {
   owner_.blamed(peer_, ClientFault::kCertificate,
-                "the client's TLS certificate has expired or was revoked since the handshake");
+                "the TLS certificate of the client has expired or was revoked since the handshake");
 }
 
 void Connection::EndDistrusted() {

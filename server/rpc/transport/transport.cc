@@ -74,7 +74,7 @@ FaultText TextOf(ClientFault fault) {
               "programs on the proxy's machine must connect by the proxy"};
     case ClientFault::kCertificate:
       return {"certificate",
-              "the client's streams ended with its connection; give it another certificate, or "
+              "its streams ended with its connection; give the client another certificate, or "
               "correct the list of --tls_client_crl"};
   }
   return {"", ""};

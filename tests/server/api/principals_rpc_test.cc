@@ -344,7 +344,7 @@ TEST_F(PrincipalsRpcTest, RatesAndSharesHoldAndSayWhenToComeBack) {
 
 // The version that was to be deleted is what the name meant before, as in the entry of a deletion.
 TEST_F(PrincipalsRpcTest, TheEntryOfARefusedDeletionDoesNotLookLikeANewVersion) {
-  StartWith({"root admin", "ann builder names=ann-*"});
+  StartWith({"root admin", "ann admin names=ann-*"});
   ASSERT_THAT(BuildAs("root", "cards"), IsOk());
   EXPECT_THAT(AskAs("ann", &MappingStub::DeleteVersion, "reference: 'cards@1'"),
               IsError(Code::NOT_FOUND, "MAPPING_NOT_FOUND"));
