@@ -36,8 +36,8 @@ class Process {
   std::string ReadLine();
   // What the process has written to stderr so far.
   std::string ErrorsSoFar() const;
-  // The same, once it has `text` or ten seconds have passed. A server may act before it has written
-  // the line that says so.
+  // Returns what the process has written to stderr, once that has `text` or ten seconds have
+  // passed. A server may act before it has written the line that says so.
   std::string AwaitErrors(absl::string_view text) const;
   void Signal(int signal);
   // Waits until the process has ended. Idempotent.

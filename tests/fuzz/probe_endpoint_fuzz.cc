@@ -12,18 +12,13 @@
 #include "prometheus/registry.h"
 #include "server/http/probe_endpoint.h"
 #include "tests/fuzz/converse.h"
+#include "tests/server/support/client_socket.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const phimap::Logger logger(phimap::LogLevel::kOff);
   static const auto endpoint = phimap::ProbeEndpoint::Listen(
       "127.0.0.1:0", std::make_shared<prometheus::Registry>(), logger);
   PHIMAP_CHECK(endpoint.ok());
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  name.sin_port = htons(static_cast<uint16_t>((*endpoint)->port()));
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  PHIMAP_CHECK(connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
-  phimap::Converse(fd, data, size);
+  phimap::Converse(phimap::testing::ConnectToLoopback((*endpoint)->port()), data, size);
   return 0;
 }

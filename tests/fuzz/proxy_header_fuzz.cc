@@ -4,9 +4,6 @@
 // No more bytes are asked for than a header may have, a client that a header names has an IP
 // address in its canonical form, and the server ends each connection whose proxy hangs up.
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,6 +15,7 @@
 #include "server/rpc/transport/proxy_header.h"
 #include "server/rpc/transport/transport.h"
 #include "tests/fuzz/converse.h"
+#include "tests/server/support/client_socket.h"
 
 namespace phimap {
 namespace {
@@ -42,15 +40,7 @@ class HeaderServer {
     transport_.Listen(std::move(endpoints));
   }
 
-  int Connect() const {
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    name.sin_port = htons(static_cast<uint16_t>(port_));
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    PHIMAP_CHECK(connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
-    return fd;
-  }
+  int Connect() const { return testing::ConnectToLoopback(port_); }
 
  private:
   RefuseAll refuse_;

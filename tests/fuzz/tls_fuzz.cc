@@ -7,8 +7,6 @@
 //   byte 1 mod 3: sends the next N bytes as data, where N is the next byte;
 //   byte 2 mod 3: sends the next N bytes beside TLS, as an attacker on the way could.
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <openssl/ssl.h>
 
 #include <algorithm>
@@ -23,6 +21,7 @@
 #include "core/status/check.h"
 #include "server/rpc/transport/transport.h"
 #include "tests/fuzz/converse.h"
+#include "tests/server/support/client_socket.h"
 #include "tests/server/support/temporary_folder.h"
 #include "tests/support/certificates.h"
 
@@ -55,15 +54,7 @@ class TlsServer {
     transport_.Listen(std::move(endpoints));
   }
 
-  int Connect() const {
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    name.sin_port = htons(static_cast<uint16_t>(port_));
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    PHIMAP_CHECK(connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
-    return fd;
-  }
+  int Connect() const { return testing::ConnectToLoopback(port_); }
 
  private:
   testing::TemporaryFolder folder_;

@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -73,20 +75,12 @@ class PrincipalsRpcTest : public ServerFixture {
   grpc::Status BuildAs(const std::string& name, const std::string& mapping,
                        std::optional<std::string> id = std::nullopt,
                        const std::string& expression = "f2(landmarks=5)") {
-    const auto stream = mappings_->Build(By(name));
-    v1::BuildRequest request;
-    *request.mutable_spec() =
-        Spec(mapping, expression, id.value_or(absl::StrCat(kId, next_id_++ % 90 + 10)));
-    stream->Write(request);
-    *request.mutable_examples() = UniformExamples(40, 3);
-    stream->Write(request);
-    request.mutable_finish()->set_row_count(40);
-    stream->Write(request);
-    stream->WritesDone();
-    v1::BuildResponse response;
-    while (stream->Read(&response)) {
-    }
-    return stream->Finish();
+    BuildStream stream(*mappings_, TokenOf(name));
+    stream.Send(Spec(mapping, expression, id.value_or(absl::StrCat(kId, next_id_++ % 90 + 10))));
+    stream.Send(UniformExamples(40, 3));
+    stream.SendFinish(40);
+    stream.HalfClose();
+    return stream.Finish();
   }
 
   grpc::Status TransformAs(const std::string& name, const std::string& reference, int rows = 1) {
@@ -105,13 +99,31 @@ class PrincipalsRpcTest : public ServerFixture {
     return stream->Finish();
   }
 
-  grpc::Status ExportAs(const std::string& name, const std::string& reference) {
+  grpc::Status ExportAs(const std::string& name, const std::string& reference,
+                        std::string* artifact = nullptr) {
     v1::ExportRequest request;
     request.set_reference(reference);
     const auto stream = mappings_->Export(By(name), request);
     v1::ArtifactChunk chunk;
     while (stream->Read(&chunk)) {
+      if (artifact != nullptr) *artifact += chunk.data();
     }
+    return stream->Finish();
+  }
+
+  grpc::Status ImportAs(const std::string& name, const std::string& mapping,
+                        const std::string& artifact, v1::Version* version) {
+    const auto stream = mappings_->Import(By(name), version);
+    v1::ImportRequest first;
+    first.set_name(mapping);
+    stream->Write(first);
+    v1::ImportRequest chunk;
+    FillChunk(0, artifact, *chunk.mutable_chunk());
+    stream->Write(chunk);
+    v1::ImportRequest digest;
+    digest.set_digest(Sha256Hex(artifact));
+    stream->Write(digest);
+    stream->WritesDone();
     return stream->Finish();
   }
 
@@ -284,12 +296,9 @@ TEST_F(PrincipalsRpcTest, OnlyItsOwnerAndAnAdminCancelABuild) {
   StartWith({"root admin", "ann builder", "bob builder"});
   build_gate_.Close();
   const auto order = [this](const std::string& id) {
-    auto stream = mappings_->Build(By("ann"));
-    v1::BuildRequest request;
-    *request.mutable_spec() = Spec("cards", "f2(landmarks=5)", id);
-    stream->Write(request);
-    v1::BuildResponse response;
-    EXPECT_TRUE(stream->Read(&response));
+    auto stream = std::make_unique<BuildStream>(*mappings_, TokenOf("ann"));
+    stream->Send(Spec("cards", "f2(landmarks=5)", id));
+    EXPECT_TRUE(stream->AwaitAccepted().has_value());
     return stream;
   };
   const auto cancel = [this](const std::string& name, const std::string& id) {
@@ -342,6 +351,57 @@ TEST_F(PrincipalsRpcTest, RatesAndSharesHoldAndSayWhenToComeBack) {
   EXPECT_THAT(metrics, HasSubstr("phimap_caller_refused_total{caller=\"shop\"} 2"));
 }
 
+// A client whose answer was lost asks again, also when its share is full by what it asked for.
+TEST_F(PrincipalsRpcTest, AnImportOfWhatIsThereTakesNoShare) {
+  StartWith({"root admin", "ann builder versions=1"});
+  ASSERT_THAT(BuildAs("ann", "cards"), IsOk());
+  std::string artifact;
+  ASSERT_THAT(ExportAs("ann", "cards", &artifact), IsOk());
+  v1::Version version;
+  EXPECT_THAT(ImportAs("ann", "cards", artifact, &version), IsOk());
+  EXPECT_EQ(version.ref().number(), 1);
+  EXPECT_THAT(ImportAs("ann", "others", artifact, &version),
+              IsError(Code::RESOURCE_EXHAUSTED, "STORE_SHARE_REACHED"));
+}
+
+// The rows are not taken, because what they become could not be stored.
+TEST_F(PrincipalsRpcTest, ABuildIsRefusedAtOnceWhileTheAuditCannotBeWritten) {
+  const std::filesystem::path audit = tokens_.path() + "/audit";
+  std::filesystem::create_symlink(tokens_.path() + "/disk", audit);
+  options_.audit_log = audit;
+  StartWith({"root admin"});
+  ASSERT_THAT(BuildAs("root", "cards"), IsOk());
+  std::filesystem::remove(audit);
+  std::filesystem::create_symlink("/dev/full", audit);
+  // This one is made: that it cannot be copied shows only then.
+  EXPECT_THAT(AskAs("root", &MappingStub::SetAlias, "reference: 'cards@1' alias: 'prod'"), IsOk());
+  BuildStream stream(*mappings_, TokenOf("root"));
+  stream.Send(Spec("cards", "f2(landmarks=5)", absl::StrCat(kId, "01")));
+  EXPECT_EQ(stream.AwaitAccepted(), std::nullopt);
+  EXPECT_THAT(stream.Finish(), IsError(Code::UNAVAILABLE, "AUDIT_LOG_NOT_WRITABLE"));
+}
+
+// Otherwise one team could take every place from all others and from who runs the server.
+TEST_F(PrincipalsRpcTest, AnAdminOfSomeNamesHasNoPlaceOfTheServersAdministration) {
+  options_.max_builds = 4;
+  StartWith({"ops admin", "team admin names=team-*"});
+  build_gate_.Close();
+  std::vector<std::unique_ptr<BuildStream>> streams;
+  const auto begins = [&](const std::string& name, const std::string& mapping) {
+    streams.push_back(std::make_unique<BuildStream>(*mappings_, TokenOf(name)));
+    streams.back()->Send(Spec(mapping, "f2(landmarks=5)", absl::StrCat(kId, streams.size() + 10)));
+    return streams.back()->AwaitAccepted().has_value();
+  };
+  EXPECT_TRUE(begins("team", "team-a"));
+  EXPECT_TRUE(begins("team", "team-b"));
+  EXPECT_FALSE(begins("team", "team-c"));
+  EXPECT_THAT(streams.back()->Finish(),
+              IsError(Code::RESOURCE_EXHAUSTED, "BUILD_LIMIT_REACHED", _, HasSubstr("may have 2")));
+  EXPECT_TRUE(begins("ops", "others"));
+  EXPECT_TRUE(begins("ops", "others"));
+  build_gate_.Open();
+}
+
 // The version that was to be deleted is what the name meant before, as in the entry of a deletion.
 TEST_F(PrincipalsRpcTest, TheEntryOfARefusedDeletionDoesNotLookLikeANewVersion) {
   StartWith({"root admin", "ann admin names=ann-*"});
@@ -381,14 +441,7 @@ TEST_F(PrincipalsRpcTest, EachMethodThatChangesHasItsEntry) {
   // Another artifact, so that the import of the first one adds a version.
   ASSERT_THAT(BuildAs("root", "cards", std::nullopt, "f2(landmarks=6)"), IsOk());
   std::string artifact;
-  {
-    v1::ExportRequest request;
-    request.set_reference("cards@1");
-    const auto stream = mappings_->Export(By("root"), request);
-    v1::ArtifactChunk chunk;
-    while (stream->Read(&chunk)) artifact += chunk.data();
-    ASSERT_THAT(stream->Finish(), IsOk());
-  }
+  ASSERT_THAT(ExportAs("root", "cards@1", &artifact), IsOk());
   check(service + "SetAlias",
         AskAs("root", &MappingStub::SetAlias, "reference: 'cards@1' alias: 'prod'"));
   check(service + "DeleteAlias",
@@ -396,27 +449,13 @@ TEST_F(PrincipalsRpcTest, EachMethodThatChangesHasItsEntry) {
   check(service + "KeepVersion", AskAs("root", &MappingStub::KeepVersion, "reference: 'cards@1'"));
   check(service + "DeleteVersion",
         AskAs("root", &MappingStub::DeleteVersion, "reference: 'cards@1'"));
-  {
-    v1::Version version;
-    const auto stream = mappings_->Import(By("root"), &version);
-    stream->Write(Parsed<v1::ImportRequest>("name: 'cards'"));
-    v1::ImportRequest chunk;
-    FillChunk(0, artifact, *chunk.mutable_chunk());
-    stream->Write(chunk);
-    v1::ImportRequest digest;
-    digest.set_digest(Sha256Hex(artifact));
-    stream->Write(digest);
-    stream->WritesDone();
-    check(service + "Import", stream->Finish());
-  }
+  v1::Version imported;
+  check(service + "Import", ImportAs("root", "cards", artifact, &imported));
   build_gate_.Close();
   {
-    const auto stream = mappings_->Build(By("root"));
-    v1::BuildRequest request;
-    *request.mutable_spec() = Spec("cards", "f2(landmarks=5)", absl::StrCat(kId, "01"));
-    stream->Write(request);
-    v1::BuildResponse response;
-    ASSERT_TRUE(stream->Read(&response));
+    BuildStream stream(*mappings_, TokenOf("root"));
+    stream.Send(Spec("cards", "f2(landmarks=5)", absl::StrCat(kId, "01")));
+    ASSERT_TRUE(stream.AwaitAccepted().has_value());
     check(service + "CancelBuild", AskAs("root", &MappingStub::CancelBuild,
                                          absl::StrCat("name: 'cards' build_id: '", kId, "01'")));
   }

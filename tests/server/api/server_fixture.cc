@@ -115,6 +115,11 @@ v1::Examples SparseUniformExamples(int rows, int columns, uint64_t seed) {
   return SparseExamples(UniformExamples(rows, columns, seed).dense());
 }
 
+BuildStream::BuildStream(v1::MappingService::Stub& stub, const std::string& token) {
+  if (!token.empty()) context_.AddMetadata("authorization", absl::StrCat("Bearer ", token));
+  stream_ = stub.Build(&context_);
+}
+
 bool BuildStream::Send(const v1::BuildSpec& spec) {
   v1::BuildRequest request;
   *request.mutable_spec() = spec;

@@ -81,7 +81,7 @@ v1::TransformRequest TransformOf(const std::string& reference, const v1::Example
 // A Build call, seen from the client, message by message.
 class BuildStream {
  public:
-  explicit BuildStream(v1::MappingService::Stub& stub) : stream_(stub.Build(&context_)) {}
+  explicit BuildStream(v1::MappingService::Stub& stub, const std::string& token = "");
 
   bool Send(const v1::BuildSpec& spec);
   bool Send(const v1::Examples& examples);

@@ -1,4 +1,4 @@
-// A plain client socket, for tests of listeners.
+// Plain client sockets, for tests of listeners.
 #ifndef PHIMAP_TESTS_SERVER_SUPPORT_CLIENT_SOCKET_H_
 #define PHIMAP_TESTS_SERVER_SUPPORT_CLIENT_SOCKET_H_
 
@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+
+#include "core/status/check.h"
 
 namespace phimap::testing {
 
@@ -60,6 +62,17 @@ class ClientSocket {
   const int family_;
   const int fd_;
 };
+
+// Connects to a port of 127.0.0.1. Returns the socket, which is the caller's to close.
+inline int ConnectToLoopback(int port) {
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  name.sin_port = htons(static_cast<uint16_t>(port));
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  PHIMAP_CHECK(connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
+  return fd;
+}
 
 }  // namespace phimap::testing
 

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "prometheus/registry.h"
 #include "server/rpc/transport/transport.h"
+#include "tests/server/support/client_socket.h"
 #include "tests/server/support/raw_http2_client.h"
 #include "tests/support/matchers.h"
 
@@ -43,13 +44,7 @@ class ListenerTest : public ::testing::Test {
     transport_->Listen(std::move(endpoints));
   }
   RawHttp2Client& Connect() {
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    name.sin_port = htons(static_cast<uint16_t>(port_));
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    PHIMAP_CHECK(connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
-    clients_.push_back(std::make_unique<RawHttp2Client>(fd));
+    clients_.push_back(std::make_unique<RawHttp2Client>(ConnectToLoopback(port_)));
     return *clients_.back();
   }
   std::vector<std::string> lines() {

@@ -17,6 +17,7 @@
 #include "core/status/check.h"
 #include "core/thread/steady_time.h"
 #include "server/rpc/transport/transport.h"
+#include "tests/server/support/client_socket.h"
 #include "tests/server/support/raw_frames.h"
 #include "tests/server/support/temporary_folder.h"
 #include "tests/support/certificates.h"
@@ -37,14 +38,9 @@ class RefuseAll final : public StreamAcceptor {
 class TlsClient {
  public:
   explicit TlsClient(int port, const char* alpn = "\x02h2", const KeyPair* own = nullptr)
-      : context_(SSL_CTX_new(TLS_client_method())), fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+      : context_(SSL_CTX_new(TLS_client_method())), fd_(ConnectToLoopback(port)) {
     // OpenSSL writes without MSG_NOSIGNAL, and the server may have hung up.
     std::signal(SIGPIPE, SIG_IGN);
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    name.sin_port = htons(static_cast<uint16_t>(port));
-    PHIMAP_CHECK(connect(fd_, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
     if (own != nullptr) UseCertificate(*own);
     ssl_ = SSL_new(context_);
     const std::string protocols(alpn);
@@ -208,12 +204,7 @@ TEST_F(TlsFloodTest, KeysThatChangeWithoutEndEndTheConnectionAndItsClientIsTold)
 
 TEST_F(TlsFloodTest, WhoDoesNotSpeakTlsIsCountedAndNamed) {
   Serve();
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  name.sin_port = htons(static_cast<uint16_t>(port_));
-  ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+  const int fd = ConnectToLoopback(port_);
   ASSERT_GT(send(fd, kPreface.data(), kPreface.size(), 0), 0);
   std::string answer;
   char byte;
