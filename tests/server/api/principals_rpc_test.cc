@@ -377,7 +377,7 @@ TEST_F(PrincipalsRpcTest, ABuildIsRefusedAtOnceWhileTheAuditCannotBeWritten) {
   EXPECT_THAT(AskAs("root", &MappingStub::SetAlias, "reference: 'cards@1' alias: 'prod'"), IsOk());
   BuildStream stream(*mappings_, TokenOf("root"));
   stream.Send(Spec("cards", "f2(landmarks=5)", absl::StrCat(kId, "01")));
-  EXPECT_EQ(stream.AwaitAccepted(), std::nullopt);
+  ASSERT_FALSE(stream.AwaitAccepted().has_value());
   EXPECT_THAT(stream.Finish(), IsError(Code::UNAVAILABLE, "AUDIT_LOG_NOT_WRITABLE"));
 }
 
@@ -394,7 +394,7 @@ TEST_F(PrincipalsRpcTest, AnAdminOfSomeNamesHasNoPlaceOfTheServersAdministration
   };
   EXPECT_TRUE(begins("team", "team-a"));
   EXPECT_TRUE(begins("team", "team-b"));
-  EXPECT_FALSE(begins("team", "team-c"));
+  ASSERT_FALSE(begins("team", "team-c"));
   EXPECT_THAT(streams.back()->Finish(),
               IsError(Code::RESOURCE_EXHAUSTED, "BUILD_LIMIT_REACHED", _, HasSubstr("may have 2")));
   EXPECT_TRUE(begins("ops", "others"));
