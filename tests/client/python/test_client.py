@@ -223,8 +223,11 @@ def test_lists_have_all_pages(client, name, version, rows, monkeypatch):
 
 def test_progress_of_a_build_ends_with_the_servers_phases(client, name, rows):
     seen = []
-    client.build(name, rows, spec=SPEC, kernel="rbf(gamma=scale)", progress=seen.append)
-    assert seen[0].phase == "sending" and seen[0].rows == 300
+    # So long that no phase is over before the server has told of it.
+    many = np.random.default_rng(7).normal(size=(20_000, rows.shape[1]))
+    client.build(name, many, spec="f2(landmarks=500)", kernel="rbf(gamma=scale)", progress=seen.append)
+    sending = [step.rows for step in seen if step.phase == "sending"]
+    assert seen[0].phase == "sending" and sending == sorted(sending) and sending[-1] == 20_000
     assert any(step.job is not None for step in seen)
 
 
