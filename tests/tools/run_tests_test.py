@@ -10,13 +10,13 @@ ONCE = "test -e {name}.ran || {{ touch {name}.ran; {fault}; }}"
 
 
 class RunTestsTest(unittest.TestCase):
-    def run_tests(self, **commands):
+    def run_tests(self, extra="", **commands):
         """Returns the exit code and the last line for tests of these names, which run these commands of a shell."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "CTestTestfile.cmake").write_text("".join(
                 f'add_test({test} sh -c "{command}")\nset_tests_properties({test} PROPERTIES TIMEOUT 1 SKIP_RETURN_CODE 77)\n'
-                for test, command in commands.items()))
+                for test, command in commands.items()) + extra)
             done = subprocess.run([RUN_TESTS, folder], capture_output=True, text=True, check=False)
             return done.returncode, done.stdout.splitlines()[-1]
 
@@ -31,6 +31,11 @@ class RunTestsTest(unittest.TestCase):
     def test_a_few_that_fail_at_first_run_again_and_are_named(self):
         self.assertEqual(self.run_tests(one="true", **self.once(two="exit 1")), (0, "2 passed, 0 failed (failed at first: two)"))
         self.assertEqual(self.run_tests(one="false", **self.once(two="exit 1")), (8, "1 passed, 1 failed (failed at first: one two)"))
+
+    def test_what_a_test_needs_runs_again_with_it_and_counts_once(self):
+        needs = "set_tests_properties(one PROPERTIES FIXTURES_SETUP f)\nset_tests_properties(two PROPERTIES FIXTURES_REQUIRED f)\n"
+        self.assertEqual(self.run_tests(needs, one="true", **self.once(two="exit 1")), (0, "2 passed, 0 failed (failed at first: two)"))
+        self.assertEqual(self.run_tests(needs, one="true", two="false"), (8, "1 passed, 1 failed (failed at first: two)"))
 
     def test_what_is_skipped_has_neither_passed_nor_failed(self):
         self.assertEqual(self.run_tests(one="true", two="exit 77"), (0, "1 passed, 0 failed"))
